@@ -1,4 +1,4 @@
-"""Calls and answers as values: what to send, and what came back as a model or an error. Pure."""
+"""Requests and responses as values: what to send, and the model or error in a response. Pure."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _ERRORS: dict[str, type[KeepsError]] = {
 MAX_ATTEMPTS = 4
 MAX_WAIT_SECONDS = 20.0
 RATE_WAIT_SECONDS = 65.0
-"""How long a call waits whose rate is used up, unless its client says otherwise: rates are those of a minute."""
+"""Default seconds that a call waits when its rate is used up; rates are per minute."""
 RETRYABLE = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. Writes carry an Idempotency-Key, so sending one again does nothing twice."""
+    """One request. Writes carry an Idempotency-Key, so a repeated one has no further effect."""
 
     method: str
     path: str
@@ -71,7 +71,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back. `headers` by lower-case names."""
+    """A response. `headers` has lower-case names."""
 
     status: int
     headers: Mapping[str, str]
@@ -79,21 +79,21 @@ class Answer:
 
 
 def call(method: str, *segments: str, query: Mapping[str, object] | None = None) -> Call:
-    """A call of `/v1/<segments>` that has no body."""
+    """Return a call of `/v1/<segments>` without a body."""
     return Call(method, "/v1/" + "/".join(_segment(each) for each in segments) + _query(query or {}))
 
 
 def call_of(endpoint: Endpoint[AnswerT], fields: Mapping[str, object]) -> Call:
-    """An operation with its arguments as a request: only what is given is sent. Raises ValidationFailedError."""
+    """Return the request for an operation, with the given arguments only. Raises ValidationFailedError."""
     params, body = endpoint.split(fields)
-    given = {} if params is None else {name: getattr(params, name) for name in params.model_fields_set}
-    version = given.pop(VERSION, None)
+    arguments = {} if params is None else {name: getattr(params, name) for name in params.model_fields_set}
+    version = arguments.pop(VERSION, None)
     path = endpoint.path
     for name in endpoint.path_names:
-        path = path.replace(f"{{{name}}}", _segment(_text(given.pop(name))))
+        path = path.replace(f"{{{name}}}", _segment(_text(arguments.pop(name))))
     return Call(
         endpoint.verb,
-        path + _query(given),
+        path + _query(arguments),
         None if body is None else body.model_dump_json(exclude_unset=True).encode(),
         repeatable=endpoint.repeatable,
         headers={} if version is None else {"If-Match": f'"{version}"'},
@@ -101,7 +101,7 @@ def call_of(endpoint: Endpoint[AnswerT], fields: Mapping[str, object]) -> Call:
 
 
 def answer_of(endpoint: Endpoint[AnswerT], answer: Answer) -> AnswerT:
-    """The answer of an operation. Raises the error that the server names."""
+    """Return the answer of an operation. Raises the error that the server names."""
     if answer.status >= 400:
         raise error_of(answer)
     try:
@@ -115,7 +115,7 @@ def answer_of(endpoint: Endpoint[AnswerT], answer: Answer) -> AnswerT:
 
 
 def error_of(answer: Answer) -> KeepsError:
-    """The same error that the engine would raise."""
+    """Return the error that the engine would raise."""
     try:
         problem: dict[str, Any] = json.loads(answer.body)
         code, detail = str(problem["code"]), str(problem["detail"])
@@ -138,39 +138,39 @@ def error_of(answer: Answer) -> KeepsError:
 
 
 def wait_seconds(attempt: int, answer: Answer | None, rate_wait_seconds: float = RATE_WAIT_SECONDS) -> float | None:
-    """How long to wait before attempt number `attempt` (from 1), or None where trying again is no use."""
+    """Return the seconds to wait before attempt number `attempt` (from 1), or None if a retry is useless."""
     if attempt >= MAX_ATTEMPTS or (answer is not None and answer.status not in RETRYABLE):
         return None
     backoff = random.uniform(0.5, 1.0) * 0.1 * 2**attempt
     if answer is None:
         return backoff
     try:
-        asked = float(answer.headers.get("retry-after", "0"))
+        retry_after = float(answer.headers.get("retry-after", "0"))
     except ValueError:
-        asked = 0.0
+        retry_after = 0.0
     most = rate_wait_seconds if answer.status == 429 and "ratelimit-limit" in answer.headers else MAX_WAIT_SECONDS
-    return max(asked, backoff) if asked <= most else None
+    return max(retry_after, backoff) if retry_after <= most else None
 
 
 class EventStreamParser:
-    """Bytes of `text/event-stream` to pairs of a number and data; data is None where only the number moved on."""
+    """Parses `text/event-stream` into pairs of a number and data; data is None if only the number advanced."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> list[tuple[int, str | None]]:
-        """What is complete by now. A block that the connection cuts in two is never taken for a whole one."""
+        """Return the complete events so far. A block that the connection cuts off is never taken as complete."""
         *blocks, self._rest = (self._rest + chunk).split(b"\n\n")
-        found: list[tuple[int, str | None]] = []
+        events: list[tuple[int, str | None]] = []
         for block in blocks:
             fields = dict(line.split(": ", 1) for line in block.decode().split("\n") if ": " in line)
             if fields.get("id", "").isdecimal():
-                found.append((int(fields["id"]), fields.get("data")))
-        return found
+                events.append((int(fields["id"]), fields.get("data")))
+        return events
 
 
 def reconnect_seconds(failures: int) -> float:
-    """How long to wait before a stream is opened again: hardly, and longer while it fails."""
+    """Return the seconds to wait before a stream is reopened: almost none, and more while it fails."""
     return 0.02 if failures == 0 else min(5.0, 0.1 * 2 ** min(failures, 6)) * random.uniform(0.5, 1.0)
 
 
@@ -195,5 +195,5 @@ def _text(value: object) -> str:
 
 
 def asked(path: str, query: str) -> str:
-    """A path with what every address says besides."""
+    """Return a path with the parameters common to all addresses."""
     return f"{path}{'&' if '?' in path else '?'}{query}" if query else path

@@ -1,4 +1,4 @@
-"""Input that breaks a rule, in our words."""
+"""Validation errors in Keeps' words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WORDS = {
 
 
 def validated(model: type[ModelT], arguments: object, *, where: str = "") -> ModelT:
-    """`model` made from `arguments`. Raises ValidationFailedError that names each wrong field."""
+    """Return a `model` made from `arguments`. Raises ValidationFailedError that names each wrong field."""
     try:
         return model.model_validate(arguments)
     except ValidationError as error:
@@ -42,7 +42,7 @@ def validated(model: type[ModelT], arguments: object, *, where: str = "") -> Mod
 
 
 def validation_failed(error: ValidationError, where: str = "") -> ValidationFailedError:
-    """pydantic's findings as ours, without the values."""
+    """Convert pydantic's findings, without the values."""
     errors = [
         {"field": ".".join(str(part) for part in each["loc"]), "message": message_of(each)}
         for each in error.errors(include_input=False, include_url=False)
@@ -53,7 +53,7 @@ def validation_failed(error: ValidationError, where: str = "") -> ValidationFail
 
 
 def message_of(finding: Mapping[str, Any]) -> str:
-    """What pydantic says of one field, in our words: the parts of a text are characters."""
+    """Return the message for one field; the parts of a text are called characters."""
     if finding["type"] == "too_long" and finding["ctx"]["field_type"] == "Value":
         return (
             f"at most {finding['ctx']['max_length']:,} characters are possible, not {finding['ctx']['actual_length']:,}"

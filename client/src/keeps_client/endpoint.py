@@ -1,7 +1,7 @@
-"""An operation as a value: what can be asked, of which path, by whom, and what is answered. Pure.
+"""An operation as a value: its parameters, path, role and answer. Pure.
 
-Each stands once, beside the models that it takes. Methods name it (`await self._do(FORGET_MEMORY, memory_id=…)`), the
-server mounts it, the engine has a handler for it; the document, the table of roles and the tests read the same list.
+Each is defined once, beside its models. Methods name it (`await self._do(FORGET_MEMORY, memory_id=…)`), the server
+mounts it, the engine has a handler for it; the OpenAPI document, the table of roles and the tests read the same list.
 """
 
 from __future__ import annotations
@@ -23,15 +23,19 @@ Verb = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Role = Literal["reader", "writer", "admin", "operator"]
 BODY = "body"
 VERSION = "if_version"
-"""A parameter of this name is the version that must be stored: over HTTP the header If-Match."""
+"""Parameter with the version that must be stored; over HTTP it is the header If-Match."""
 
 
 @dataclass(frozen=True, eq=False)
 class Endpoint(Generic[AnswerT]):
-    """`params`: what stands in the path and the query; each field is judged by itself, as HTTP brings it. `body`: what
-    is sent. `created`: of which answers `status` is said, where others get 200. `bare`: a page goes as the list of its
-    items, and its cursor in a header. `repeatable`: whether the client may send it again; not so where the answer holds
-    a secret, which is not kept."""
+    """An operation.
+
+    - `params`: the parameters in the path and the query; each is validated separately, as HTTP brings it.
+    - `body`: the model of the body.
+    - `created`: the answers that get `status`; others get 200.
+    - `bare`: a page is sent as the list of its items, with its cursor in a header.
+    - `repeatable`: the client may send it again; false if the answer has a secret, which is not stored.
+    """
 
     name: str
     verb: Verb
@@ -57,23 +61,26 @@ class Endpoint(Generic[AnswerT]):
 
     @cached_property
     def items(self) -> TypeAdapter[list[Any]]:
-        """Of a page that goes bare."""
+        """Return an adapter for the items of a bare page."""
         return TypeAdapter(getattr(self.answer, "model_fields")["items"].annotation)  # noqa: B009  a Page, by `bare`
 
     @cached_property
     def takes_version(self) -> bool:
-        """Whether it may be asked for a version that must be stored."""
+        """Return whether it takes a version that must be stored."""
         given = VERSION if self.params and VERSION in self.params.model_fields else "expected_version"
         return any(given in each.model_fields for each in (self.params, self.body) if each)
 
     @cached_property
     def has_version(self) -> bool:
-        """Whether its answer has one, which goes into the header ETag."""
+        """Return whether its answer has a version, which is sent in the header ETag."""
         return "version" in getattr(self.answer, "model_fields", {})
 
     def split(self, fields: Mapping[str, object]) -> tuple[Any, Any]:
-        """The parameters and the body from the arguments of a method. What is None is left out; `body` is one that is
-        meant as it is. Raises ValidationFailedError, which names what is wrong."""
+        """Return the parameters and the body from the arguments of a method.
+
+        Arguments that are None are left out; `body` is used as it is. Raises ValidationFailedError, which names what is
+        wrong.
+        """
         if self.params is None:
             params, rest = None, fields
         else:
@@ -92,23 +99,25 @@ class Endpoint(Generic[AnswerT]):
 
 @dataclass(frozen=True)
 class _Taken:
-    """What a model takes: its fields with their kinds, and those that must be there."""
+    """The fields of a model with their kinds, and the required ones."""
 
     kinds: Mapping[str, object]
     required: frozenset[str]
 
     def chosen(self, fields: Mapping[str, object]) -> dict[str, object]:
-        """None means absent, where something may be. In a query numbers and truth are text; an argument is what it is:
-        "no" is not False, and True is not 1."""
-        found: dict[str, object] = {}
+        """Return the fields that are set. None means absent for an optional field.
+
+        In a query, numbers and truth values are text; an argument keeps its type: "no" is not False, and True is not 1.
+        """
+        values: dict[str, object] = {}
         for name, value in fields.items():
             if value is None and name not in self.required:
                 continue
             kind = self.kinds.get(name)
             if (kind is bool and not isinstance(value, bool)) or (kind is int and type(value) is not int):
                 raise ValidationFailedError(f"{name}: must be {'true or false' if kind is bool else 'a whole number'}")
-            found[name] = value
-        return found
+            values[name] = value
+        return values
 
 
 @cache
@@ -119,7 +128,7 @@ def _taken(model: type[BaseModel]) -> _Taken:
 
 
 def is_default(model: type[BaseModel], name: str, value: object) -> bool:
-    """Whether a value says no more than leaving it out."""
+    """Return whether a value equals the field's default."""
     default = _defaults(model)[name]
     return value is None or (type(value) is type(default) and value == default)
 

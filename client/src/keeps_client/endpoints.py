@@ -1,4 +1,4 @@
-"""Every operation there is, by name: what the server mounts, the engine does, and the document and its tests read."""
+"""Every operation by name: the list that the server mounts, the engine handles, and the documents and tests read."""
 
 from __future__ import annotations
 

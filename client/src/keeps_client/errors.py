@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 
 class KeepsError(Exception):
-    """Anything Keeps refuses or fails to do. `code` is stable; `detail` is for people."""
+    """An operation that Keeps refuses or fails to do. `code` is stable; `detail` is for people."""
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
@@ -62,7 +62,7 @@ class NotFoundError(KeepsError):
 
 
 class ConflictError(KeepsError):
-    """Somebody else was first: the stored version is not the one you expected.
+    """A concurrent change: the stored version is not the expected one.
 
     `current_version` and `current` hold what is stored now, so that a caller can merge and try again.
     """
@@ -95,21 +95,21 @@ class RateLimitedError(KeepsError):
 
 
 class NotConfiguredError(KeepsError):
-    """Needs a setting or an optional package that is not there; `detail` names it."""
+    """A missing setting or optional package; `detail` names it."""
 
     code = "not_configured"
     status = 501
 
 
 class UnavailableError(KeepsError):
-    """The database (or a model behind a URL) cannot be reached or is too busy. Nothing was half written."""
+    """The database (or a model behind a URL) cannot be reached or is too busy. No partial data was written."""
 
     code = "unavailable"
     status = 503
 
 
 class QueryRefusedError(KeepsError):
-    """What was asked of a database does not pass the gate; `rule` says which of its rules it breaks."""
+    """A query to a database that does not pass the gate; `rule` is the broken rule."""
 
     code = "query_refused"
     status = 422
@@ -120,8 +120,7 @@ class QueryRefusedError(KeepsError):
 
 
 class DatabaseFailedError(KeepsError):
-    """A database that was asked did not answer as it should. `kind`: database (it says that the question is wrong),
-    timeout, limit, connect or refused."""
+    """A queried database failed. `kind`: database (it rejects the query), timeout, limit, connect or refused."""
 
     code = "database_failed"
     status = 424

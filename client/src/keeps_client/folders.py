@@ -1,5 +1,7 @@
-"""Files of a folder that are documents, and what those in Open Knowledge Format say: Markdown whose front matter names
-a `type`."""
+"""Documents in a folder, and the metadata of those in Open Knowledge Format.
+
+Such a file is Markdown whose front matter names a `type`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _LINK = re.compile(r"\]\(<?([^)\s>]{1,1000})")
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """A file in Open Knowledge Format: what its front matter says, and which files of the folder it points to."""
+    """A file in Open Knowledge Format: its front matter, and the files of the folder that it links to."""
 
     metadata: dict[str, Any]
     tags: tuple[str, ...]
@@ -35,7 +37,7 @@ class Concept:
 
 @dataclass(slots=True)
 class Files:
-    """The files of a folder that can be read, each with the hash of its bytes; how many others there are."""
+    """The readable files of a folder with the hashes of their bytes, and the number of others."""
 
     root: Path
     hashes: dict[str, str] = field(default_factory=dict[str, str])
@@ -43,8 +45,10 @@ class Files:
 
 
 def files_of(folder: Path) -> Files:
-    """The files to read. Those that `.gitignore` names, hidden ones and links are left out. Raises
-    ValidationFailedError where there is no such folder."""
+    """Return the files to read, without hidden ones, links and those that `.gitignore` names.
+
+    Raises ValidationFailedError if the folder does not exist.
+    """
     root = folder.resolve()
     if not root.is_dir():
         raise ValidationFailedError(f"{str(root)!r} is no folder")
@@ -64,12 +68,12 @@ def files_of(folder: Path) -> Files:
             path = os.path.join(place, name)
             return name.startswith(".") or os.path.islink(path) or any(each(path) for each in rules)
 
-        folders[:] = sorted(each for each in folders if not out(each))
-        for each in sorted(names):
-            path = os.path.join(place, each)
-            if out(each) or not os.path.isfile(path):
+        folders[:] = sorted(folder_name for folder_name in folders if not out(folder_name))
+        for name in sorted(names):
+            path = os.path.join(place, name)
+            if out(name) or not os.path.isfile(path):
                 continue
-            if os.path.splitext(each)[1].lower() not in _SUFFIXES:
+            if os.path.splitext(name)[1].lower() not in _SUFFIXES:
                 files.others += 1
                 continue
             with open(path, "rb") as file:
@@ -78,7 +82,7 @@ def files_of(folder: Path) -> Files:
 
 
 def concept_of(file: Path, path: str) -> Concept | None:
-    """What a file in Open Knowledge Format says of itself; None for every other file."""
+    """Return the metadata of a file in Open Knowledge Format; None for any other file."""
     if file.suffix.lower() not in (".md", ".markdown") or file.name in _RESERVED:
         return None
     text = file.read_text(encoding="utf-8-sig", errors="replace")
@@ -93,16 +97,16 @@ def concept_of(file: Path, path: str) -> Concept | None:
         return None
     if not isinstance(head, dict) or not isinstance(head.get("type"), str) or not head["type"].strip():
         return None
-    said = {str(name): _plain(value) for name, value in head.items() if name not in ("title", "tags")}
+    metadata = {str(name): _plain(value) for name, value in head.items() if name not in ("title", "tags")}
     tags: list[object] = head["tags"] if isinstance(head.get("tags"), list) else []
     body += text[4 + _MOST_FRONT :]
     targets = (_target(link, path) for link in _LINK.findall(body))
     links = tuple(dict.fromkeys(each for each in targets if each and each != path))
-    return Concept(said, _tags(tags), links)
+    return Concept(metadata, _tags(tags), links)
 
 
 def name_of(said: str) -> str:
-    """As types of entities are written: `BigQuery Table` is `BigQuery-Table`."""
+    """Return a name in the form of entity types: `BigQuery Table` is `BigQuery-Table`."""
     return "-".join(re.findall(r"[A-Za-z0-9_.:/-]+", said))[:100] or "document"
 
 
@@ -116,7 +120,10 @@ def _tags(said: list[object]) -> tuple[str, ...]:
 
 
 def _target(link: str, path: str) -> str | None:
-    """The file that a link points to, within the folder: from its root where it begins with /, else from the file."""
+    """Return the file within the folder that a link points to, or None.
+
+    A link that begins with / starts at the folder's root, any other at the file.
+    """
     place = unquote(link.partition("#")[0])
     if not place or "://" in place or place.startswith(("mailto:", "//")):
         return None

@@ -1,4 +1,4 @@
-"""Calls that a caller names, so that the same calls under the same name are done once."""
+"""Idempotency keys for a block of calls, so that the same calls under the same key run once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _named: ContextVar[_Named | None] = ContextVar("keeps_idempotency", default=None
 
 @contextmanager
 def idempotent(key: str) -> Generator[None]:
-    """Inside, each write gets an Idempotency-Key that follows from `key` and from what it sends."""
+    """Give each write inside an Idempotency-Key that is derived from `key` and the content of the write."""
     token = _named.set(_Named(checked_key(key)))
     try:
         yield

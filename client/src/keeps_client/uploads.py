@@ -1,4 +1,4 @@
-"""Documents on their way: as a file that can be read again, and as a body of HTTP."""
+"""Documents for upload: as a file that can be read again, and as an HTTP body."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ PATH = "/v1/documents"
 def opened(
     text: str | None, file: str | os.PathLike[str] | None, data: bytes | None, stream: BinaryIO | None, name: str | None
 ) -> Generator[tuple[str, BinaryIO]]:
-    """The name of a document and the document as an open file. Raises ValidationFailedError, PayloadTooLargeError."""
+    """Provide the name of a document and the document as an open file.
+
+    Raises ValidationFailedError, PayloadTooLargeError.
+    """
     if sum(each is not None for each in (text, file, data, stream)) != 1:
         raise ValidationFailedError("give a document as one of text, file, data or stream")
     if name:
@@ -30,12 +33,12 @@ def opened(
     if file is not None:
         path = Path(file)
         try:
-            found = path.open("rb")
+            source = path.open("rb")
         except OSError as error:
             raise ValidationFailedError(f"{str(path)!r} cannot be read ({error.strerror})") from None
-        with found:
-            _check(os.fstat(found.fileno()).st_size, path.name)
-            yield name or path.name, found
+        with source:
+            _check(os.fstat(source.fileno()).st_size, path.name)
+            yield name or path.name, source
         return
     called = name or ("text.md" if text is not None else os.path.basename(str(getattr(stream, "name", "") or "")))
     with tempfile.TemporaryFile() as copy:
@@ -54,7 +57,7 @@ def opened(
 
 
 def upload_of(file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> Call:
-    """A document as multipart/form-data."""
+    """Return a document as multipart/form-data."""
     boundary = uuid4().hex
     safe = name.replace("\\", "_").replace('"', "_").replace("\r", "_").replace("\n", "_")
     parts = (
@@ -67,7 +70,7 @@ def upload_of(file: BinaryIO, name: str, new: NewDocument, media_type: str | Non
 
 
 def receipt_of(answer: Answer) -> DocumentReceipt:
-    """Raises the error that the server names."""
+    """Return the receipt in a response. Raises the error that the server names."""
     if answer.status >= 400:
         raise error_of(answer)
     return DocumentReceipt.model_validate_json(answer.body)
@@ -79,5 +82,5 @@ def _check(size: int, name: str) -> None:
 
 
 def whole_path(file: str | os.PathLike[str]) -> str:
-    """A file's path as a source: the same from whichever folder it is named."""
+    """Return a file's path as a source: the same from any working folder."""
     return Path(file).resolve().as_posix()

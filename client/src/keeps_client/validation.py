@@ -1,4 +1,4 @@
-"""Arguments, checked before they go anywhere; and input that breaks a rule, in our words."""
+"""Validation of arguments before they are sent, with Keeps' own messages."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 
 
 def given(**arguments: FoundT | None) -> dict[str, FoundT]:
-    """The arguments that are not None."""
+    """Return the arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
 
 
 def one_of(found: FoundT | None, message: str) -> FoundT:
-    """What was found; NotFoundError where nothing was."""
+    """Return a result, or raise NotFoundError if it is None."""
     if found is None:
         raise NotFoundError(message)
     return found
 
 
 def listed(values: object) -> object:
-    """A tuple; but what is no list stays as it is, so that validation says what is wrong instead of splitting it."""
+    """Return a list as a tuple; anything else stays as it is, so that validation reports it instead of splitting it."""
     return tuple(values) if isinstance(values, list | tuple | set | frozenset) else values
 
 
@@ -54,8 +54,10 @@ def named(name: str, value: object, most: int = 10_000) -> str:
 
 
 def named_id(name: str, value: object, most: int) -> str:
-    """The id of a tenant, user, agent or session: printable characters, no surrounding space, which a header would
-    lose."""
+    """Return the id of a tenant, user, agent or session: printable characters, no surrounding space.
+
+    A header would lose that space.
+    """
     if not isinstance(value, str):
         raise ValidationFailedError(f"{name} must be text, not {type(value).__name__}")
     if not 1 <= len(value) <= most:
@@ -66,7 +68,7 @@ def named_id(name: str, value: object, most: int) -> str:
 
 
 def named_session(value: object) -> str | None:
-    """The id of a session, or None."""
+    """Return the id of a session, or None."""
     return None if value is None else named("session_id", value, 255)
 
 
@@ -83,7 +85,7 @@ def index_now(index: str) -> bool:
 
 
 def moment(value: object) -> datetime | None:
-    """A time in UTC, or None."""
+    """Return a time in UTC, or None."""
     if value is None:
         return None
     try:
@@ -99,36 +101,39 @@ def position_of(value: object) -> int:
 
 
 def named_types(values: object) -> tuple[str, ...] | None:
-    """Types of events, or kinds of memories, to filter by."""
-    found = listed(values)
-    if found is None:
+    """Return types of events, or kinds of memories, to filter by."""
+    names = listed(values)
+    if names is None:
         return None
-    if not isinstance(found, tuple) or not 1 <= len(found) <= 50:
+    if not isinstance(names, tuple) or not 1 <= len(names) <= 50:
         raise ValidationFailedError("types and kinds are lists of 1 to 50 names")
-    return tuple(named("types and kinds", each, 100) for each in found)
+    return tuple(named("types and kinds", each, 100) for each in names)
 
 
 def event_types(values: object) -> tuple[str, ...] | None:
-    """Types of events to filter by. Raises ValidationFailedError for one that no event has: it would wait for ever."""
-    found = named_types(values)
-    for each in found or ():
+    """Return types of events to filter by.
+
+    Raises ValidationFailedError for an unknown one, which would wait forever.
+    """
+    types = named_types(values)
+    for each in types or ():
         if not any(known == each or (each.endswith("*") and known.startswith(each[:-1])) for known in EVENT_TYPES):
             raise ValidationFailedError(
                 f"no event is of type {each!r}; there are {', '.join(EVENT_TYPES)}, and memory.* and its like"
             )
-    return found
+    return types
 
 
 def memory_kinds(values: object) -> tuple[str, ...] | None:
-    """Kinds of memories to filter events by."""
-    found = named_types(values)
-    if unknown := set(found or ()) - {"semantic", "episodic", "procedural"}:
+    """Return kinds of memories to filter events by."""
+    kinds = named_types(values)
+    if unknown := set(kinds or ()) - {"semantic", "episodic", "procedural"}:
         raise ValidationFailedError(
             f"no memory is of kind {sorted(unknown)[0]!r}; there are semantic, episodic, procedural"
         )
-    return found
+    return kinds
 
 
 def same_json(one: object, other: object) -> bool:
-    """Whether two values are the same JSON: unlike in Python, true is not 1."""
+    """Return whether two values are the same JSON: unlike in Python, true is not 1."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -1,4 +1,4 @@
-"""What a receiver of webhooks does first: check that Keeps sent it.
+"""Verification of a webhook delivery, the first step of a receiver:
 
 event = read_webhook(secret, request.headers, await request.body())
 """
@@ -19,10 +19,10 @@ from keeps_client.models import Event
 
 
 def read_webhook(secret: str, headers: Mapping[str, str], body: bytes, *, tolerance_seconds: float = 300.0) -> Event:
-    """The event of a delivery, signed as https://www.standardwebhooks.com says.
+    """Return the event of a delivery, signed as https://www.standardwebhooks.com says.
 
-    `secret` is what adding the webhook showed. Raises UnauthenticatedError for a wrong signature, and for one older
-    than `tolerance_seconds`, which somebody may be repeating. The same `webhook-id` may come twice: handle it once.
+    `secret` comes from the answer of adding the webhook. Raises UnauthenticatedError for a wrong signature, and for one
+    older than `tolerance_seconds`, which may be a replay. The same `webhook-id` may come twice: handle it once.
     """
     named = {name.lower(): value for name, value in headers.items()}
     try:

@@ -1,1 +1,1 @@
-"""Who may do what: tokens, keys, roles, rates."""
+"""Access control: tokens, keys, roles, rates."""

@@ -1,4 +1,4 @@
-"""From the headers of a request to its scope."""
+"""Authentication: derives the scope of a request from its headers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from keeps.settings import AuthMode
 from keeps_client.errors import ForbiddenError, UnauthenticatedError, ValidationFailedError
 
 KEY_SECONDS = 5.0
-"""A revoked key is refused everywhere after so long, and its streams end soon after."""
+"""Seconds after which a revoked key is refused everywhere; its streams end soon after."""
 _REMEMBERED = 10_000
 _NO_KEY = "the API key is unknown, expired or revoked"
 ValueT = TypeVar("ValueT")
@@ -30,7 +30,7 @@ EVERY_ROLE = frozenset({"reader", "writer", "admin", "operator"})
 
 
 class Authenticator:
-    """Believes headers (`none`), tokens, keys, or both, as it was configured."""
+    """Authenticates by headers (`none`), tokens, keys, or both, as configured."""
 
     def __init__(self, mode: AuthMode, database: Database, clock: Clock, tokens: Tokens | None) -> None:
         self.mode = mode
@@ -39,7 +39,7 @@ class Authenticator:
         self._tokens = tokens
         self._keys: OrderedDict[bytes, tuple[float, Row]] = OrderedDict()
         self._unknown: OrderedDict[bytes, float] = OrderedDict()
-        """Apart from the others, so that guesses push no known key out."""
+        """Separate from the valid keys, so that guesses evict none of them."""
 
     async def scope_of(
         self,
@@ -49,18 +49,18 @@ class Authenticator:
         lookup: Lookup = nullcontext,
         leeway_seconds: int | None = None,
     ) -> Scope:
-        """Return who asks.
+        """Return the scope of the caller.
 
         Args:
-            some_user: for whom credentials act that may act for any user, where no header says so; without it they
-                must say.
-            lookup: held while a key is looked up that was not known before.
-            leeway_seconds: how long after its end a token is still taken; LEEWAY_SECONDS by default.
+            some_user: The user for credentials that may act for any user, when no header names one; without it a header
+                must.
+            lookup: Held while an uncached key is looked up.
+            leeway_seconds: Time after its expiry for which a token is still accepted; LEEWAY_SECONDS by default.
 
         Raises:
-            UnauthenticatedError: the credentials open nothing; as EndedCredentialError where they once did.
-            ForbiddenError: they are for another tenant, user or agent than a header names.
-            ValidationFailedError: a header is no id.
+            UnauthenticatedError: The credentials are not valid; EndedCredentialError if they once were.
+            ForbiddenError: They are for another tenant, user or agent than a header names.
+            ValidationFailedError: A header is not an id.
         """
         return check_actor(await self._scope_of(headers, some_user, lookup, leeway_seconds))
 
@@ -85,19 +85,19 @@ class Authenticator:
         return _agreed(await self._tokens.scope_of(secret, leeway_seconds=leeway_seconds), headers)
 
     def forget_keys(self) -> None:
-        """After a key was revoked here: ask again at once."""
+        """Forget cached keys after one was revoked in this process."""
         for key_hash, (_, row) in self._keys.items():
             self._keys[key_hash] = (-math.inf, row)
         self._unknown.clear()
 
     async def _row_of(self, key_hash: bytes, lookup: Lookup) -> Row:
-        """The key's row, at most KEY_SECONDS old. Raises UnauthenticatedError for one that is unknown."""
+        """Return the key's row, at most KEY_SECONDS old. Raises UnauthenticatedError for an unknown key."""
         now = time.monotonic()
-        known = self._keys.get(key_hash)
-        if known is not None and now <= known[0]:
-            return known[1]
+        cached = self._keys.get(key_hash)
+        if cached is not None and now <= cached[0]:
+            return cached[1]
         if now > self._unknown.get(key_hash, -math.inf):
-            async with nullcontext() if known is not None else lookup():
+            async with nullcontext() if cached is not None else lookup():
                 row = await store.find(self._database, key_hash)
             until = time.monotonic() + KEY_SECONDS
             if row is not None:
@@ -123,7 +123,7 @@ class Authenticator:
 
 
 def _remember(memory: OrderedDict[bytes, ValueT], key_hash: bytes, value: ValueT) -> None:
-    """Keep a value as the newest; the oldest leaves when there are too many."""
+    """Store a value as the newest; evict the oldest beyond the limit."""
     memory[key_hash] = value
     memory.move_to_end(key_hash)
     if len(memory) > _REMEMBERED:
@@ -131,8 +131,10 @@ def _remember(memory: OrderedDict[bytes, ValueT], key_hash: bytes, value: ValueT
 
 
 def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:
-    """The scope, unless a header names somebody else: who says so means another place than the one that would
-    change."""
+    """Return the scope, or raise if a header names another one.
+
+    A header that differs means that the caller expects to change another place.
+    """
     for header, name, own in (
         ("x-tenant-id", "tenant", scope.tenant_id),
         ("x-user-id", "user", scope.user_id),

@@ -1,4 +1,4 @@
-"""API keys: made, listed, revoked. The secret is shown once; only its SHA-256 is kept."""
+"""API keys: create, list, revoke. The secret is shown once; only its SHA-256 is stored."""
 
 from __future__ import annotations
 
@@ -20,26 +20,29 @@ PREFIX = "keeps_"
 
 
 def hash_of(secret: str) -> bytes:
-    """256 random bits need no slow hash: nobody can try them all."""
+    """Return the SHA-256 of a secret. Its 256 random bits cannot be guessed, so no slow hash is needed."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 class KeyService:
-    """The keys of a tenant. The caller's role is checked by the route; here, that nobody grants more than they have."""
+    """The keys of a tenant.
+
+    The route checks the caller's role; this class checks that callers grant no roles beyond their own.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self.listeners: list[Callable[[], None]] = []
-        """Called when keys may be gone, by those who remember them."""
+        """Called when keys may have been revoked, for those that cache them."""
 
     def changed(self) -> None:
-        """Keys may be gone: what is remembered of them must be forgotten."""
+        """Tell the listeners to forget cached keys."""
         for forget in self.listeners:
             forget()
 
     async def make(self, scope: Scope, new: NewKey) -> MadeKey:
-        """A new key with its secret. Raises ForbiddenError for roles beyond the caller's own."""
+        """Create a key and return it with its secret. Raises ForbiddenError for roles beyond the caller's own."""
         for role in new.roles:
             if not allows(scope.roles, role):
                 raise ForbiddenError(f"you cannot grant the role {role}, which you do not have")
@@ -78,7 +81,7 @@ class KeyService:
             return await store.keys(tx)
 
     async def revoke(self, scope: Scope, key_id: UUID) -> KeyInfo:
-        """Other servers notice within 10 seconds. Raises NotFoundError."""
+        """Revoke a key. Other servers notice within 10 seconds. Raises NotFoundError."""
         found = await self._database.write(scope, lambda tx: store.revoke(tx, key_id, self._clock()))
         if found is None:
             raise NotFoundError(f"no key {key_id}")

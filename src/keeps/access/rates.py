@@ -1,4 +1,4 @@
-"""How often a user and a tenant may ask, in memory or shared in Redis."""
+"""Request rates of users and tenants, in memory or shared in Redis."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 TENANT_SHARE = 20
-"""A tenant may ask so many times as often as one of its users."""
+"""A tenant's limit, as a multiple of a user's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What is left of a minute, for the RateLimit headers."""
+    """The rest of a minute's requests, for the RateLimit headers."""
 
     limit: int
     remaining: int
@@ -41,7 +41,7 @@ class Allowance:
 
 
 class TooManyError(RateLimitedError):
-    """A minute is used up; with what the RateLimit headers say."""
+    """A minute's requests are used up; has the values of the RateLimit headers."""
 
     def __init__(self, detail: str, allowance: Allowance) -> None:
         super().__init__(detail, retry_after_seconds=allowance.reset_seconds)
@@ -49,12 +49,14 @@ class TooManyError(RateLimitedError):
 
 
 class WrongCredentials:
-    """Counts by address the credentials that open nothing. A guesser gets few tries; whoever has a right credential is
-    never kept out."""
+    """Counts invalid credentials by address.
+
+    A guesser gets few attempts; a caller with a valid credential is never refused.
+    """
 
     MOST, SECONDS, ADDRESSES, CREDENTIALS = 300, 60.0, 10_000, 50_000
     LOOKUPS, LOOKUP_SECONDS = 2, 5.0
-    """Of all addresses over the limit, so many unknown keys are looked up at a time, and one waits so long."""
+    """Unknown keys looked up at a time for all addresses over the limit, and the seconds that one lookup waits."""
 
     def __init__(self) -> None:
         self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()
@@ -63,7 +65,10 @@ class WrongCredentials:
 
     @asynccontextmanager
     async def lookup(self, address: str) -> AsyncGenerator[None]:
-        """Hold while an unknown key is looked up. Raises RateLimitedError where an address over the limit floods it."""
+        """Hold a place while an unknown key is looked up.
+
+        Raises RateLimitedError when an address over the limit floods it.
+        """
         if not self._seconds_left(address):
             yield
             return
@@ -78,7 +83,10 @@ class WrongCredentials:
             self._lookups.release()
 
     def count(self, address: str, credential: str) -> None:
-        """Count a wrong credential; its repeats within a minute count once. Raises RateLimitedError over the limit."""
+        """Count an invalid credential; its repeats within a minute count once.
+
+        Raises RateLimitedError over the limit.
+        """
         if self._seconds_left(address):
             raise self._refusal(address)
         now = time.monotonic()
@@ -95,7 +103,7 @@ class WrongCredentials:
             self._counted.popitem(last=False)
 
     def _seconds_left(self, address: str) -> int:
-        """How long an address is over the limit yet; 0 where it is not."""
+        """Return the seconds for which an address stays over the limit; 0 if it is not."""
         since, count = self._counts.get(address, (0.0, 0))
         return max(0, math.ceil(since + self.SECONDS - time.monotonic())) if count >= self.MOST else 0
 
@@ -108,8 +116,10 @@ class WrongCredentials:
 
 
 class Rates:
-    """Counts requests by user and by tenant, in windows of a minute. While Redis is away each process counts for
-    itself."""
+    """Counts requests by user and by tenant, in windows of a minute.
+
+    While Redis is away each process counts for itself.
+    """
 
     def __init__(self, *, reads_per_minute: int, writes_per_minute: int, redis_url: str | None = None) -> None:
         self._redis = _connections(redis_url) if redis_url else None
@@ -121,7 +131,7 @@ class Rates:
             else None
         )
         self.breaker = Breaker()
-        """Replaced by that of the process's cache, which speaks to the same server."""
+        """Replaced by the breaker of the process's cache, which uses the same server."""
         self._items = {
             "read": (RateLimitItemPerMinute(reads_per_minute), RateLimitItemPerMinute(reads_per_minute * TENANT_SHARE)),
             "write": (

@@ -1,4 +1,4 @@
-"""Roles, from least to most. Each may do what those before it may. Checked here and nowhere else. Pure."""
+"""Roles, from least to most privileged; each includes those before it. Checked here only. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORDER: tuple[RoleName, ...] = get_args(RoleName)
 
 
 def known_roles(names: Iterable[object]) -> frozenset[str]:
-    """Those of `names` that are roles; what an identity service calls otherwise grants nothing here."""
+    """Return the names that are roles; other names of an identity service grant nothing."""
     return frozenset(name for name in names if isinstance(name, str) and name in ORDER)
 
 
@@ -22,7 +22,7 @@ def allows(roles: frozenset[str], needed: RoleName) -> bool:
 
 
 def require(roles: frozenset[str], needed: RoleName) -> None:
-    """Raises ForbiddenError, which names the role that is missing."""
+    """Raise ForbiddenError, which names the missing role, unless the caller has it."""
     if not allows(roles, needed):
         held = ", ".join(sorted(roles)) or f"none that is known here ({', '.join(ORDER)}); has it roles of other names?"
         raise ForbiddenError(f"this needs the role {needed}; your token has {held}")

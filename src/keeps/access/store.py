@@ -1,4 +1,4 @@
-"""Statements on keys of access."""
+"""Statements on API keys."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ async def revoke(tx: Tx, key_id: UUID, now: datetime) -> KeyInfo | None:
 
 
 async def find(database: Database, key_hash: bytes) -> Row | None:
-    """Raises UnavailableError where it is in no cell that answers, and one does not."""
-    found = await database.cells.everywhere(QUERIES["key_find"], key_hash, seconds=KEY_SECONDS)
-    held = {cell: row for cell, rows in found.items() for row in rows}
-    if len(held) > 1:  # one of them was restored to a time before the tenant moved: what it knows of the key is old
-        is_in = (await database.cells.trail(next(iter(held.values()))["tenant_id"]))[-1]
-        return held.get(is_in)
-    row = next(iter(held.values()), None)
-    if row is None and len(found) < len(database.cells.names):
+    """Return a key's row, or None. Raises UnavailableError when no cell has it and one does not answer."""
+    answers = await database.cells.everywhere(QUERIES["key_find"], key_hash, seconds=KEY_SECONDS)
+    rows_by_cell = {cell: row for cell, rows in answers.items() for row in rows}
+    if len(rows_by_cell) > 1:  # a cell restored to a time before the tenant moved has an old row of the key
+        is_in = (await database.cells.trail(next(iter(rows_by_cell.values()))["tenant_id"]))[-1]
+        return rows_by_cell.get(is_in)
+    row = next(iter(rows_by_cell.values()), None)
+    if row is None and len(answers) < len(database.cells.names):
         raise UnavailableError("a part of the database is away, and this key may be there; try again")
     return row

@@ -1,7 +1,7 @@
-"""JSON Web Tokens: what is believed, and what is refused.
+"""Validation of JSON Web Tokens.
 
-An algorithm is never the token's choice: HS256 goes with the shared secret only, RS256 and ES256 with public keys of
-the JWKS only. So neither `alg: none` nor a public key used as a secret gets through.
+A token never chooses its algorithm: HS256 goes with the shared secret only, RS256 and ES256 with public keys of the
+JWKS only. Neither `alg: none` nor a public key used as a secret is accepted.
 """
 
 from __future__ import annotations
@@ -23,23 +23,26 @@ PUBLIC_ALGORITHMS = ("RS256", "ES256")
 KEYS_SECONDS, UNKNOWN_KEY_SECONDS, STALE_SECONDS = 300.0, 10.0, 3_600.0
 _REMEMBERED = 10_000
 _FAR = 1 << 53
-"""Times later than this are this: no float is too small for it."""
+"""Cap on token times; later times count as this, which a float holds exactly."""
 _SIGNED = (
     jwt.ImmatureSignatureError,
     jwt.InvalidAudienceError,
     jwt.InvalidIssuerError,
     jwt.MissingRequiredClaimError,
 )
-"""What is wrong with claims, which are read after the signature was checked."""
+"""Errors in claims, which are read after the signature was checked."""
 
 
 class EndedCredentialError(UnauthenticatedError):
-    """A credential that was issued here and opens nothing now: no guess."""
+    """A credential that was issued here and is no longer valid, so not a guess."""
 
 
 class PublicKeys:
-    """The keys behind a JWKS URL: kept for five minutes, asked again for an unknown `kid` (rotation), but not more
-    often than every ten seconds; kept for an hour while the URL does not answer."""
+    """The keys of a JWKS URL.
+
+    They are cached for five minutes. An unknown `kid` (rotation) reloads them, at most every ten seconds. While the URL
+    does not answer they stay valid for an hour.
+    """
 
     def __init__(self, url: str) -> None:
         self._client = jwt.PyJWKClient(url, cache_jwk_set=False, timeout=5)
@@ -73,7 +76,7 @@ class PublicKeys:
 
 
 class Tokens:
-    """Checks tokens, and remembers those that were good until they expire."""
+    """Checks tokens, and caches valid ones until they expire."""
 
     def __init__(
         self, secret: str | None, jwks_url: str | None, *, issuer: str | None = None, audience: str | None = None
@@ -91,7 +94,7 @@ class Tokens:
         self._good: dict[str, tuple[float, Scope, str, jwt.PyJWK | None]] = {}
 
     async def scope_of(self, token: str, *, leeway_seconds: int | None = None) -> Scope:
-        """Whose token this is. Raises UnauthenticatedError; the reason never says which tenants or users exist."""
+        """Return the scope of a token. Raises UnauthenticatedError, which never says which tenants or users exist."""
         known = self._good.get(token)
         if known is not None and time.time() < known[0]:
             _, scope, kid, key = known
@@ -106,7 +109,7 @@ class Tokens:
         return scope
 
     async def _claims(self, token: str, leeway_seconds: int) -> tuple[dict[str, Any], str, jwt.PyJWK | None]:
-        """What the token says, and the public key that signed it, if one did."""
+        """Return the claims of a token, the id of its key, and the public key that signed it, if any."""
         kid, public = "", None
         try:
             header = jwt.get_unverified_header(token)
@@ -144,7 +147,7 @@ class Tokens:
 
 
 def make_token(secret: str, claims: Mapping[str, object]) -> str:
-    """A development token, signed with the shared secret."""
+    """Return a development token, signed with the shared secret."""
     return jwt.encode(dict(claims), secret, algorithm="HS256")
 
 

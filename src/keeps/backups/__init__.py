@@ -1,1 +1,1 @@
-"""Backups of the embedded database: made while it serves, sealed if wanted, restored to any moment since."""
+"""Backups of the embedded database: made while it serves, optionally sealed, restored to any later moment."""

@@ -37,7 +37,7 @@ SEGMENT = re.compile(r"[0-9A-F]{24}(?:\.[0-9A-F]{8}\.backup)?|[0-9A-F]{8}\.histo
 
 
 class About(BaseModel):
-    """What a folder of backups says of itself. `home`: whose backups these are."""
+    """The description of a backup folder. `home` is the home whose backups it holds."""
 
     made_at: datetime
     home: str
@@ -49,9 +49,13 @@ _Name = Annotated[str, Field(pattern=rf"^{NAME.pattern}$")]
 
 
 class Backup(BaseModel):
-    """One backup. `line`: the history that it belongs to; a restore begins another. `of`: the backup that an
-    incremental one goes on from. `first_segment`: of the log that it needs. `mac`: that whoever holds the key wrote
-    it."""
+    """One backup.
+
+    - `line`: the history that it belongs to; a restore begins another.
+    - `of`: the backup that an incremental one continues.
+    - `first_segment`: the first segment of the log that it needs.
+    - `mac`: proof that it was written with the key.
+    """
 
     name: _Name
     line: str
@@ -69,7 +73,7 @@ class Backup(BaseModel):
 
     @property
     def major(self) -> str:
-        """The major version of PostgreSQL that made it, and that can restore it."""
+        """Return the major version of PostgreSQL that made it, and that can restore it."""
         return self.postgres.split(".")[0]
 
     def signed(self, key: bytes) -> str:
@@ -85,7 +89,7 @@ class BackupFolder:
 
     @staticmethod
     def make(path: Path, home: Path, key: bytes | None, now: datetime) -> BackupFolder:
-        """A new folder, or the one that is there. Raises ValidationFailedError where it cannot be one."""
+        """Return a new or existing folder of backups. Raises ValidationFailedError when the path cannot be one."""
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -110,7 +114,7 @@ class BackupFolder:
 
     @staticmethod
     def open(path: Path, key: bytes | None) -> BackupFolder:
-        """Raises ValidationFailedError where it is none, or is sealed and no key is given."""
+        """Open a folder. Raises ValidationFailedError if it has no backups, or is sealed and no key is given."""
         try:
             about = About.model_validate_json((path / ABOUT).read_text(encoding="utf-8"))
         except (OSError, ValidationError):
@@ -137,12 +141,12 @@ class BackupFolder:
         return "/".join((self.about.salt, *parts))
 
     def backups(self) -> list[Backup]:
-        """All that are whole, oldest first."""
+        """Return all complete backups, oldest first."""
         found = (self._read(each) for each in self._names())
         return [each for each in found if each is not None]
 
     def damaged(self) -> list[str]:
-        """Those whose description cannot be read, or was not written with this key."""
+        """Return the backups whose description is unreadable, or was not written with this key."""
         return [each for each in self._names() if self._read(each) is None]
 
     def _names(self) -> list[str]:
@@ -154,42 +158,45 @@ class BackupFolder:
 
     def _read(self, name: str) -> Backup | None:
         try:
-            found = Backup.model_validate_json((self.path / name / "backup.json").read_text(encoding="utf-8"))
+            backup = Backup.model_validate_json((self.path / name / "backup.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if found.name != name or (found.of is not None and found.of >= name):
+        if backup.name != name or (backup.of is not None and backup.of >= name):
             return None
-        if self.key is not None and not hmac.compare_digest(found.mac, found.signed(self.key)):
+        if self.key is not None and not hmac.compare_digest(backup.mac, backup.signed(self.key)):
             return None
-        return found
+        return backup
 
     def chain(self, name: str | None, at: datetime | None) -> list[Backup]:
-        """The backups that are needed for one of them: a full one, and the incremental ones up to it. Without a name,
-        the newest that ended by then. Raises NotFoundError."""
-        known = {each.name: each for each in self.backups()}
-        if name is not None and name not in known:
-            raise NotFoundError(f"no backup {name!r} in {self.path}; there are {', '.join(known) or 'none'}")
-        fit = [each for each in known.values() if at is None or each.ended_at <= at]
+        """Return the backups needed for one of them: a full one, and the incremental ones up to it.
+
+        Without a name, it is the newest that had ended by the given time. Raises NotFoundError.
+        """
+        by_name = {backup.name: backup for backup in self.backups()}
+        if name is not None and name not in by_name:
+            raise NotFoundError(f"no backup {name!r} in {self.path}; there are {', '.join(by_name) or 'none'}")
+        fit = [backup for backup in by_name.values() if at is None or backup.ended_at <= at]
         if name is None and not fit:
-            first = f"; the first ended at {min(each.ended_at for each in known.values()):%F %T} UTC" if known else ""
+            ended = [backup.ended_at for backup in by_name.values()]
+            first = f"; the first ended at {min(ended):%F %T} UTC" if ended else ""
             raise NotFoundError(f"no backup in {self.path} is from before that time{first}")
-        last = known[name] if name is not None else fit[-1]
+        last = by_name[name] if name is not None else fit[-1]
         if at is not None and last.ended_at > at:
             raise ValidationFailedError(f"backup {last.name} ended at {last.ended_at:%F %T} UTC, after that time")
-        found = [last]
-        while found[0].of is not None:
-            if found[0].of not in known:
-                raise NotFoundError(f"backup {found[0].of}, on which {found[0].name} builds, is gone")
-            found.insert(0, known[found[0].of])
-        return found
+        chain = [last]
+        while chain[0].of is not None:
+            if chain[0].of not in by_name:
+                raise NotFoundError(f"backup {chain[0].of}, on which {chain[0].name} builds, is gone")
+            chain.insert(0, by_name[chain[0].of])
+        return chain
 
     def write_backup(self, backup: Backup) -> None:
-        """What makes it count: written last."""
+        """Write the description of a backup, which makes it count and is therefore written last."""
         signed = backup if self.key is None else backup.model_copy(update={"mac": backup.signed(self.key)})
         _write(self.path / backup.name / "backup.json", signed.model_dump_json(indent=2))
 
     def remove_partial(self) -> None:
-        """What a backup that was ended half way left."""
+        """Remove the files of interrupted backups."""
         for each in self.path.iterdir():
             if NAME.fullmatch(each.name) and not (each / "backup.json").is_file():
                 shutil.rmtree(each)
@@ -202,7 +209,7 @@ class BackupFolder:
         return sorted(each for each in names if SEGMENT.fullmatch(each))
 
     def needed(self, first: str, *, histories_only: bool) -> list[str]:
-        """The segments of the log from `first` on, with the histories of timelines."""
+        """Return the segments of the log from `first` on, with the histories of timelines."""
         return [
             each
             for each in self.segments()
@@ -210,31 +217,34 @@ class BackupFolder:
         ]
 
     def prune(self, days: float, now: datetime) -> tuple[list[str], int]:
-        """Remove chains whose last backup is older, never the last chain, and the log that only they needed. Returns
-        the names, and how many segments."""
+        """Remove chains whose last backup is older, and the log that only they needed. The last chain is kept.
+
+        Returns the names of the removed backups, and the number of removed segments.
+        """
         chains: list[list[Backup]] = []
-        for each in self.backups():
-            if each.kind == "full":
-                chains.append([each])
+        for backup in self.backups():
+            if backup.kind == "full":
+                chains.append([backup])
             elif chains:
-                chains[-1].append(each)
-        kept = [each for each in chains[:-1] if each[-1].ended_at >= now - timedelta(days=days)] + chains[-1:]
-        gone = [each.name for chain in chains if chain not in kept for each in chain]
+                chains[-1].append(backup)
+        cutoff = now - timedelta(days=days)
+        remaining = [chain for chain in chains[:-1] if chain[-1].ended_at >= cutoff] + chains[-1:]
+        gone = [backup.name for chain in chains if chain not in remaining for backup in chain]
         for name in gone:
             (self.path / name / "backup.json").unlink()
             shutil.rmtree(self.path / name)
         removed = 0
-        if kept:
-            first = kept[0][0].first_segment
-            for each in self.segments():
-                if not each.endswith(".history") and each[8:24] < first[8:24]:
-                    self.file("wal", each + ".gz").unlink()
+        if remaining:
+            first = remaining[0][0].first_segment
+            for segment in self.segments():
+                if not segment.endswith(".history") and segment[8:24] < first[8:24]:
+                    self.file("wal", segment + ".gz").unlink()
                     removed += 1
         return gone, removed
 
     @contextmanager
     def alone(self) -> Generator[None]:
-        """Only one process at a time changes the folder."""
+        """Hold the lock of the folder, so that only one process at a time changes it."""
         descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Making backups of a home while it serves, and taking its log to where they are."""
+"""Makes backups of a home while it serves, and ships its log to them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError
 
 QUERIES = Statements("keeps.backups")
 FULL_AGAIN = timedelta(days=7)
-"""After so long a backup is a full one, so that no chain gets long."""
+"""Age of the last full backup after which the next one is full, so that chains stay short."""
 SHIP_SECONDS = 20.0
 MOST_BYTES = 64 << 20
 SHIP_FAILURE = "backup-failure.json"
 
 
 class Plan(BaseModel):
-    """Where the backups of a home go. `line`: its history, which ends where a backup takes its place."""
+    """The destination of a home's backups. `line`: its history, which ends when a backup replaces the home."""
 
     folder: Path
     line: str
@@ -55,7 +55,7 @@ class Plan(BaseModel):
 
 
 def set_up(home: Path, folder: Path, key_file: Path | None, now: datetime) -> Plan:
-    """From the server's next start on its log is kept for backups. Raises ValidationFailedError."""
+    """Make the server keep its log for backups, from its next start on. Raises ValidationFailedError."""
     before = Plan.of(home)
     line = before.line if before is not None and before.folder == folder.absolute() else secrets.token_hex(8)
     plan = Plan(folder=folder.absolute(), line=line, key_file=None if key_file is None else key_file.absolute())
@@ -70,7 +70,7 @@ def set_up(home: Path, folder: Path, key_file: Path | None, now: datetime) -> Pl
 
 
 def plan_of(home: Path) -> Plan:
-    """Raises NotConfiguredError where none was made."""
+    """Return the plan of a home. Raises NotConfiguredError if there is none."""
     plan = Plan.of(home)
     if plan is None:
         raise NotConfiguredError(f"{home} is not backed up yet: keeps backup on FOLDER says where its backups go")
@@ -78,33 +78,35 @@ def plan_of(home: Path) -> Plan:
 
 
 async def create(server: EmbeddedPostgres, clock: Clock, *, full: bool = False) -> Backup:
-    """A backup, while everybody goes on: incremental where there is one to go on from, else full.
+    """Make a backup while the server works: incremental if it can continue an earlier one, else full.
 
-    Raises NotConfiguredError where the home has no plan, UnavailableError where it cannot be written.
+    Raises NotConfiguredError if the home has no plan, UnavailableError when it cannot be written.
     """
     plan = plan_of(server.home)
     folder = await asyncio.to_thread(plan.opened)
     async with server.administered() as connection:
-        held = await connection.fetchrow(QUERIES["server_held"].text)
-        assert held is not None
-        alone = full or not held["archives"]
-        made = await asyncio.to_thread(_make, server, folder, clock, dict(held), full=alone)
-        if held["archives"]:
+        settings = await connection.fetchrow(QUERIES["server_held"].text)
+        assert settings is not None
+        alone = full or not settings["archives"]
+        made = await asyncio.to_thread(_make, server, folder, clock, dict(settings), full=alone)
+        if settings["archives"]:
             await connection.execute(QUERIES["end_segment"].text)
     await ship(server)
     return made
 
 
 def _base(folder: BackupFolder, line: str, version: str, now: datetime) -> Backup | None:
-    """The backup that the next one goes on from: the last of this history, by this major version of PostgreSQL, for a
-    week after a full one."""
+    """Return the backup that the next one continues, or None.
+
+    It is the last of this history by this major version of PostgreSQL, for a week after a full one.
+    """
     held = [each for each in folder.backups() if each.line == line and each.major == version.split(".")[0]]
     full = next((each for each in reversed(held) if each.kind == "full"), None)
     return held[-1] if full is not None and full.ended_at >= now - FULL_AGAIN else None
 
 
 def _new_name(folder: BackupFolder, began: datetime) -> str:
-    """By the second, and after every other: in this order they go on from each other."""
+    """Return a name by the second, after every other: their order is the order of the chain."""
     last = max((each.name for each in folder.path.iterdir() if NAME.fullmatch(each.name)), default="")
     while (name := began.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")) <= last:
         began += timedelta(seconds=1)
@@ -163,24 +165,26 @@ def _make(server: EmbeddedPostgres, folder: BackupFolder, clock: Clock, held: di
 
 
 def _keep_home(home: Path, folder: BackupFolder, name: str) -> None:
-    """What a home has besides its database: the passwords of the roles, settings, the Markdown memory."""
-    held = {
-        each: (home / each).read_text(encoding="utf-8")
-        for each in ("secrets.json", "keeps.toml")
-        if (home / each).is_file()
+    """Store the parts of a home outside its database: the passwords of the roles, settings, the Markdown memory."""
+    texts = {
+        name: (home / name).read_text(encoding="utf-8")
+        for name in ("secrets.json", "keeps.toml")
+        if (home / name).is_file()
     }
     files = {
-        str(each.relative_to(home)): base64.b64encode(each.read_bytes()).decode()
-        for each in sorted((home / "markdown").rglob("*"))
-        if each.is_file() and not each.is_symlink()
+        str(file_path.relative_to(home)): base64.b64encode(file_path.read_bytes()).decode()
+        for file_path in sorted((home / "markdown").rglob("*"))
+        if file_path.is_file() and not file_path.is_symlink()
     }
     with folder.writing(name, "home.json.gz") as file:
-        file.write(json.dumps({"texts": held, "files": files}).encode())
+        file.write(json.dumps({"texts": texts, "files": files}).encode())
 
 
 async def ship(server: EmbeddedPostgres) -> int:
-    """Take the log that is done to the folder of backups; how many segments. Where there is no plan any more, what a
-    server still puts there goes: it would fill the disk."""
+    """Ship completed log segments to the backup folder; return their number.
+
+    Without a plan, remove what the server still writes to the spool, since it would fill the disk.
+    """
     plan = Plan.of(server.home)
     if plan is not None:
         return await asyncio.to_thread(_ship, plan, server.folder)
@@ -191,8 +195,11 @@ async def ship(server: EmbeddedPostgres) -> int:
 
 
 def _ship(plan: Plan, data: DataFolder) -> int:
-    """The spool is in a folder of the server's user. What that user puts there leads root nowhere: it is read below the
-    folder that was opened, without following links, if it is a file of that user."""
+    """Ship the spool of a plan.
+
+    The spool is in a folder of the server's user, who must not be able to lead root elsewhere: files are read below the
+    opened folder, without following links, if they belong to that user.
+    """
     try:
         spool = os.open(data.data.parent / SPOOL, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -207,7 +214,7 @@ def _ship(plan: Plan, data: DataFolder) -> int:
 
 
 def _shipped(folder: BackupFolder, spool: int, name: str, owner: int, there: set[str]) -> bool:
-    """Whether a file of the spool was new. It is taken out of the spool in any case."""
+    """Ship a file and remove it from the spool; return whether it was new."""
     if name.endswith(".partial"):
         os.unlink(name, dir_fd=spool)  # the end of a history that was left; nothing needs it
         return False
@@ -235,14 +242,16 @@ def _shipped(folder: BackupFolder, spool: int, name: str, owner: int, there: set
 
 
 class ShipFailure(BaseModel):
-    """Why a process cannot take the log to the backups, for `keeps doctor`, which may be allowed more than that one."""
+    """The reason why a process cannot ship the log, for `keeps doctor`, which may have more rights than that
+    process.
+    """
 
     pid: int
     error: str
 
     @staticmethod
     def of(home: Path) -> ShipFailure | None:
-        """The last failure of a process that still runs."""
+        """Return the last failure of a process that still runs."""
         try:
             failure = ShipFailure.model_validate_json((home / SHIP_FAILURE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -255,14 +264,14 @@ class ShipFailure(BaseModel):
 
     @staticmethod
     def clear(home: Path) -> None:
-        """Remove what this process, or one that has ended, wrote."""
+        """Remove the failures of this process and of ended ones."""
         failure = ShipFailure.of(home)
         if failure is None or failure.pid == os.getpid():
             (home / SHIP_FAILURE).unlink(missing_ok=True)
 
 
 class ShippedServer:
-    """An open home whose log goes to its backups: while it is open, and the rest of it after its server has stopped.
+    """An open home whose log is shipped to its backups, while it is open and once more after its server has stopped.
 
     A failure is logged once; the log waits in the home until shipping works.
     """

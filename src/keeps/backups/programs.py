@@ -1,4 +1,4 @@
-"""Programs that work on the data of an embedded server: run as its user, who owns the data, and nothing as root."""
+"""Programs that work on the data of an embedded server, run as its user and never as root."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from keeps.db.provision import DATABASE
 from keeps_client.errors import UnavailableError
 
 _SAID = 500
-"""So much of what a program complains of is told."""
+"""Characters of a program's error output in a message."""
 
 
 def run(user: RunUser, *command: str | Path, given: str | None = None) -> str:
-    """What it prints. Raises UnavailableError with what it complains of."""
+    """Run a program and return its output. Raises UnavailableError with its error output."""
     done = user.run(*(str(each) for each in command), given=given)
     if done.returncode != 0:
         raise UnavailableError(f"{Path(command[0]).name} failed: {(done.stderr or done.stdout).strip()[-_SAID:]}")
@@ -29,13 +29,13 @@ def run(user: RunUser, *command: str | Path, given: str | None = None) -> str:
 
 
 def write(user: RunUser, path: Path, text: str) -> None:
-    """A file of that user, which nobody else reads."""
+    """Write a file of that user that no other user can read."""
     run(user, "/bin/sh", "-c", 'umask 077; cat >"$1"', "sh", path, given=text)
 
 
 @contextmanager
 def work_folder(user: RunUser, template: Path) -> Generator[Path]:
-    """A new folder of the server's user, removed afterwards. `template` ends in XXXXXXXX."""
+    """Make a folder of the server's user, removed afterwards. `template` ends in XXXXXXXX."""
     work = Path(run(user, "mktemp", "-d", template).strip())
     try:
         yield work
@@ -44,14 +44,14 @@ def work_folder(user: RunUser, template: Path) -> Generator[Path]:
 
 
 def password_file(user: RunUser, work: Path, password: str) -> Path:
-    """The password of PostgreSQL's administrator, for its programs: in a file, since others see arguments."""
+    """Write the password of PostgreSQL's administrator to a file for its programs, since others can see arguments."""
     write(user, work / "pgpass", f"*:*:*:{SUPERUSER}:{password}\n")
     return work / "pgpass"
 
 
 @contextmanager
 def administrator(server: EmbeddedPostgres) -> Generator[tuple[Path, str]]:
-    """A folder of the server's user, removed afterwards, and how a program connects as PostgreSQL's administrator."""
+    """Provide a folder of the server's user, removed afterwards, and the connection string of the administrator."""
     user = server.folder.user
     with work_folder(user, server.folder.data.parent / ".backup-XXXXXXXX") as work:
         passwords = password_file(user, work, server.password(SUPERUSER))
@@ -59,14 +59,14 @@ def administrator(server: EmbeddedPostgres) -> Generator[tuple[Path, str]]:
 
 
 def read_from(user: RunUser, target: GzipFile, *command: str | Path) -> None:
-    """All that a program prints, into a file."""
+    """Write the output of a program to a file."""
     with _running(user, command, reads=True) as running:
         assert running.stdout is not None
         copied(running.stdout, target)
 
 
 def write_to(user: RunUser, source: GzipFile, *command: str | Path) -> None:
-    """A file, into a program."""
+    """Feed a file to a program."""
     with _running(user, command, reads=False) as running:
         assert running.stdin is not None
         with suppress(BrokenPipeError), running.stdin:  # what it complains of tells why
@@ -77,12 +77,12 @@ def write_to(user: RunUser, source: GzipFile, *command: str | Path) -> None:
 def _running(user: RunUser, command: tuple[str | Path, ...], *, reads: bool) -> Generator[subprocess.Popen[bytes]]:
     stdin, stdout = (subprocess.DEVNULL, subprocess.PIPE) if reads else (subprocess.PIPE, subprocess.DEVNULL)
     words = user.command(*(str(each) for each in command))
-    with tempfile.TemporaryFile() as said:  # a pipe that nobody reads meanwhile would fill, and stop it
+    with tempfile.TemporaryFile() as errors:  # a pipe that nobody reads meanwhile would fill, and stop it
         with subprocess.Popen(  # noqa: S603
-            words, stdin=stdin, stdout=stdout, stderr=said, cwd="/", env=ENVIRONMENT
+            words, stdin=stdin, stdout=stdout, stderr=errors, cwd="/", env=ENVIRONMENT
         ) as running:
             yield running
         if running.returncode != 0:
-            said.seek(max(0, said.seek(0, 2) - _SAID))
-            complaint = said.read().decode("utf-8", "replace").strip()
+            errors.seek(max(0, errors.seek(0, 2) - _SAID))
+            complaint = errors.read().decode("utf-8", "replace").strip()
             raise UnavailableError(f"{Path(command[0]).name} failed: {complaint}")

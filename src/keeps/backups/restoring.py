@@ -1,4 +1,4 @@
-"""Restoring a backup into a new home, to its end or to a moment after it; and trying that out."""
+"""Restores a backup into a new home, to its end or to a later moment; and verifies backups that way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from keeps_client.errors import ConflictError, NotFoundError, UnavailableError, 
 
 QUERIES = Statements("keeps.backups")
 CLOCKS = timedelta(seconds=5)
-"""An erasure so shortly before the restored moment is repeated, too."""
+"""Margin before the restored moment within which erasures are repeated, too."""
 WAL = "wal-restore"
 _ASKED = (
     "restore_command",
@@ -38,15 +38,18 @@ Progress = Callable[[str], None]
 
 
 class Opening(Protocol):
-    """Opens a home, or the database of one at `url`, whatever the environment names."""
+    """Opens a home, or the database of one at `url`, independent of the environment."""
 
     def __call__(self, home: Path, url: str | None = None) -> AbstractAsyncContextManager[Keeps]: ...
 
 
 @dataclass(slots=True)
 class Restored:
-    """What a restore gave. `moment`: of the last thing that is in it. `erased_again`: how many users and tenants that
-    were erased since were erased once more."""
+    """The result of a restore.
+
+    - `moment`: the time of the last change in it.
+    - `erased_again`: users and tenants that were erased since the backup, and erased again.
+    """
 
     home: Path
     backups: list[str]
@@ -58,8 +61,10 @@ class Restored:
 
 @dataclass(slots=True)
 class Checked:
-    """What comparing a home with its log gave: how many tenants' rows are what their log says, and what of the database
-    itself is damaged, as PostgreSQL's own check of tables and indexes (amcheck) finds."""
+    """The result of a check: tenants whose rows match their log, and damage to the database.
+
+    The damage is found by PostgreSQL's own check of tables and indexes (amcheck).
+    """
 
     tenants: int = 0
     different: list[str] = field(default_factory=list[str])
@@ -79,9 +84,10 @@ async def restore(
     at: datetime | None = None,
     progress: Progress = lambda _: None,
 ) -> Restored:
-    """A home as it was at the end of a backup (`name`), at a moment, or as late as the log goes.
+    """Restore a home to the end of a backup (`name`), to a moment, or to the end of the log.
 
-    The home must be new. Who was erased since is erased again. Raises NotFoundError, ConflictError, UnavailableError.
+    The home must be new. Users who were erased since are erased again. Raises NotFoundError, ConflictError,
+    UnavailableError.
     """
     chain = folder.chain(name, at)
     if await asyncio.to_thread(lambda: home.exists() and any(home.iterdir())):
@@ -112,24 +118,24 @@ def _unpack(
     remember_folder(home, folder.path)
     parts = place / "restore"
     run(user, "mkdir", "-m", "700", "--", str(parts), str(place / WAL))
-    for each in chain:
-        progress(f"unpacking {each.name}")
-        run(user, "mkdir", "-m", "700", "--", str(parts / each.name))
-        with folder.reading(each.name, "data.tar.gz") as file:
-            write_to(user, file, "tar", "-C", str(parts / each.name), "-xf", "-")
+    for backup in chain:
+        progress(f"unpacking {backup.name}")
+        run(user, "mkdir", "-m", "700", "--", str(parts / backup.name))
+        with folder.reading(backup.name, "data.tar.gz") as file:
+            write_to(user, file, "tar", "-C", str(parts / backup.name), "-xf", "-")
     if len(chain) > 1:
         progress("joining the incremental backups")
         combine = str(data.binaries / "bin" / "pg_combinebackup")
-        run(user, combine, "-o", str(data.data), *(str(parts / each.name) for each in chain))
+        run(user, combine, "-o", str(data.data), *(str(parts / backup.name) for backup in chain))
     else:
         run(user, "mv", "-T", str(parts / chain[0].name), str(data.data))
     run(user, "rm", "-rf", "--", str(parts))
     segments = folder.needed(chain[0].first_segment, histories_only=alone)
-    for number, each in enumerate(segments, 1):
+    for number, segment in enumerate(segments, 1):
         progress(f"unpacking the log, {number} of {len(segments)}")
-        with folder.reading("wal", each + ".gz") as file:
-            write_to(user, file, "/bin/sh", "-c", 'cat >"$1"', "sh", str(place / WAL / each))
-    if at is not None and not any(not each.endswith(".history") for each in segments):
+        with folder.reading("wal", segment + ".gz") as file:
+            write_to(user, file, "/bin/sh", "-c", 'cat >"$1"', "sh", str(place / WAL / segment))
+    if at is not None and not any(not segment.endswith(".history") for segment in segments):
         raise NotFoundError(
             f"the log was not kept then; the last backup before ended at {chain[-1].ended_at:%F %T} UTC"
         )
@@ -150,8 +156,11 @@ def _unpack(
 
 
 def _bring_home(home: Path, held: dict[str, dict[str, str]]) -> None:
-    """What a home has besides its database. Only what belongs there, whatever the file names: a folder of backups may
-    come from elsewhere. Settings are put beside, for somebody to look at."""
+    """Restore the parts of a home outside its database.
+
+    Only expected names are written, since a folder of backups may come from elsewhere. Settings are written beside the
+    home's own, for a person to review.
+    """
     secrets = json.loads(held["texts"]["secrets.json"])
     if not isinstance(secrets, dict) or not all(isinstance(each, str) for each in secrets.values()):
         raise ValidationFailedError("the passwords in this backup cannot be read")
@@ -178,7 +187,7 @@ def _new_file(path: Path, content: bytes) -> None:
 async def _settle(
     folder: BackupFolder, home: Path, opening: Opening, chain: list[Backup], at: datetime | None
 ) -> Restored:
-    """Start it, let it replay its log, forget how it came, and erase again what was erased since."""
+    """Start the home, replay its log, reset the restore settings, and repeat later erasures."""
     try:
         server = await EmbeddedPostgres.open(home, restoring=True)
     except UnavailableError as error:
@@ -187,8 +196,8 @@ async def _settle(
         raise
     async with server, server.administered() as connection:
         moment = await connection.fetchval(QUERIES["last_replayed"].text) or chain[-1].ended_at
-        for each in _ASKED:
-            await connection.execute(f"ALTER SYSTEM RESET {each}")
+        for setting in _ASKED:
+            await connection.execute(f"ALTER SYSTEM RESET {setting}")
         users = await connection.fetch(QUERIES["everybody"].text)
         named = await connection.fetch(QUERIES["every_tenant"].text)
         server.folder.user.run("rm", "-rf", "--", str(server.folder.data.parent / WAL))
@@ -201,7 +210,7 @@ async def _settle(
         counts = await connection.fetchrow(QUERIES["counts"].text)
         assert counts is not None
     (home / RESTORING).unlink()
-    return Restored(home, [each.name for each in chain], moment, counts[0], counts[1], again)
+    return Restored(home, [backup.name for backup in chain], moment, counts[0], counts[1], again)
 
 
 async def _erase_again(
@@ -224,7 +233,7 @@ async def _erase_again(
 async def restored_for_a_while(
     folder: BackupFolder, where: Path, opening: Opening, name: str | None, at: datetime | None, progress: Progress
 ) -> AsyncGenerator[tuple[Keeps, Restored]]:
-    """A home that is removed again. One that could not be restored is not touched, but for what was made of it."""
+    """Restore a home for the duration of a block. Existing files in its place are not touched."""
     found = await restore(folder, where, opening, name=name, at=at, progress=progress)
     try:
         async with opening(where) as keeps:
@@ -242,31 +251,31 @@ async def verify(
     at: datetime | None = None,
     progress: Progress = lambda _: None,
 ) -> tuple[Restored, Checked]:
-    """Restore it to `where`, compare every row of every tenant with its log, and remove it again."""
-    async with restored_for_a_while(folder, where, opening, name, at, progress) as (keeps, found):
+    """Restore a backup to `where`, compare every row of every tenant with its log, and remove it again."""
+    async with restored_for_a_while(folder, where, opening, name, at, progress) as (keeps, restored):
         checked = await check(keeps, where, progress)
-        if checked.tenants != found.tenants:
-            checked.damaged += f"{found.tenants} tenants are stored, but {checked.tenants} are found by the index"
-        return found, checked
+        if checked.tenants != restored.tenants:
+            checked.damaged += f"{restored.tenants} tenants are stored, but {checked.tenants} are found by the index"
+        return restored, checked
 
 
 async def check(keeps: Keeps, home: Path, progress: Progress) -> Checked:
-    """Look at every table and index of a home that is open, and compare every row of every tenant with its log."""
+    """Check every table and index of an open home, and compare every row of every tenant with its log."""
     progress("checking tables and indexes")
     checked = Checked(damaged=await _damage(home))
     after = ""
     while page := await keeps.tenants.page(after, 100):
-        for each in page:
-            progress(f"verifying {each.tenant_id}")
+        for tenant in page:
+            progress(f"verifying {tenant.tenant_id}")
             checked.tenants += 1
-            if (await keeps.events.verify(Scope(each.tenant_id))).differences:
-                checked.different.append(each.tenant_id)
+            if (await keeps.events.verify(Scope(tenant.tenant_id))).differences:
+                checked.different.append(tenant.tenant_id)
         after = page[-1].tenant_id
     return checked
 
 
 async def _damage(home: Path) -> str:
-    """What pg_amcheck finds in every table and index, each row looked up."""
+    """Return what pg_amcheck finds in tables and indexes, with each row looked up."""
     async with await EmbeddedPostgres.open(home) as server:
         return await asyncio.to_thread(_checked, server)
 

@@ -1,8 +1,8 @@
-"""Files that are compressed, and sealed where there is a key: streamed, so that no size matters.
+"""Compressed files, sealed if there is a key; streamed, so any size works.
 
-AES-256-GCM in pieces, each bound to its place and the last one marked, so a file that was cut, reordered or changed is
-refused (the STREAM construction; Hoang, Reyhanitabar, Rogaway and Vizár, CRYPTO 2015). Each file has a key of its own,
-made by HKDF from the key of the backups, a salt, and the file's name: under another name it does not open.
+AES-256-GCM in pieces, each bound to its position and the last one marked, so a file that was cut, reordered or changed
+is refused (the STREAM construction; Hoang, Reyhanitabar, Rogaway and Vizár, CRYPTO 2015). Each file has its own key,
+derived by HKDF from the key of the backups, a salt, and the file's name: under another name it does not open.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TAG, _SALT = 16, 32
 
 
 def new_key(path: Path) -> bytes:
-    """A key in a file of its own, which nobody else may read. Raises ValidationFailedError where it is there."""
+    """Write a new key to a file that only its owner can read. Raises ValidationFailedError if the file exists."""
     key = secrets.token_bytes(32)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -41,7 +41,7 @@ def new_key(path: Path) -> bytes:
 
 
 def read_key(path: Path) -> bytes:
-    """Raises ValidationFailedError for what is no key."""
+    """Return the key in a file. Raises ValidationFailedError for an invalid one."""
     try:
         key = bytes.fromhex(path.read_text(encoding="ascii").strip())
     except OSError as error:
@@ -83,7 +83,7 @@ class _Sealing(io.RawIOBase):
 
 
 class _Opening(io.RawIOBase):
-    """Gives the bytes of sealed pieces."""
+    """Returns the bytes of sealed pieces."""
 
     def __init__(self, file: IO[bytes], key: bytes, bound: str) -> None:
         self._file = file
@@ -121,14 +121,16 @@ def _own_key(key: bytes, salt: bytes, bound: str) -> bytes:
 
 
 def _nonce(count: int, *, last: bool) -> bytes:
-    """Each key seals one file, so the place of a piece says all."""
+    """Return the nonce of a piece; its position suffices, since each key seals one file."""
     return count.to_bytes(11, "big") + bytes([last])
 
 
 @contextmanager
 def writing(path: Path, key: bytes | None, bound: str = "") -> Generator[gzip.GzipFile]:
-    """A new file, whole or not there: written beside, flushed to the disk, and given its name at the end.
-    `bound`: what it is, without which it does not open."""
+    """Write a new file atomically: to a neighbour that is flushed to disk and renamed at the end.
+
+    `bound` is the file's identity, without which it does not open.
+    """
     partial = path.with_name(f".{path.name}.partial")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
@@ -148,7 +150,7 @@ def writing(path: Path, key: bytes | None, bound: str = "") -> Generator[gzip.Gz
 
 @contextmanager
 def reading(path: Path, key: bytes | None, bound: str = "") -> Generator[gzip.GzipFile]:
-    """What `writing` wrote. Raises ValidationFailedError where it was changed or cut, or the key is another."""
+    """Read a file of `writing`. Raises ValidationFailedError if it was changed or cut, or the key differs."""
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise ValidationFailedError(f"{path.name} is empty")

@@ -1,5 +1,7 @@
-"""A home that an older PostgreSQL made, brought to the one that is installed: copied by pg_upgrade and checked; only
-then is the old data given up."""
+"""Upgrade of a home from an older PostgreSQL to the installed one.
+
+The data is copied by pg_upgrade and checked; only then is the old data removed.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,12 @@ from keeps_client.errors import ConflictError, NotFoundError, UnavailableError
 
 QUERIES = Statements("keeps.backups")
 SPARE_BYTES = 256 << 20
-"""On the disk besides the copy: catalogues, the log of two servers."""
+"""Disk space needed besides the copy: catalogues, the log of two servers."""
 
 
 @dataclass(slots=True)
 class Upgraded:
-    """What an upgrade gave. `old_data`: where the data from before still is; None where it was removed."""
+    """The result of an upgrade. `old_data` is the place of the previous data; None if it was removed."""
 
     before: int
     after: int
@@ -50,9 +52,9 @@ async def upgrade(
 ) -> Upgraded:
     """Copy the data into the form of the installed PostgreSQL, and compare every row with the log of events.
 
-    The old data is removed when all is as it was, unless `keep_old`. Ended half way, the home is as before, or
-    upgraded; repeat it, and what is left is done. Nobody may use the home meanwhile. Raises NotFoundError,
-    ConflictError, ValidationFailedError, UnavailableError.
+    The old data is removed when all rows match, unless `keep_old`. After an interruption the home is either unchanged
+    or upgraded; a repeated call does the rest. Nobody may use the home meanwhile. Raises NotFoundError, ConflictError,
+    ValidationFailedError, UnavailableError.
     """
     before, old = await asyncio.to_thread(_copy, home, old_programs, progress)
     async with await EmbeddedPostgres.open(home) as server, server.administered() as connection:
@@ -70,7 +72,7 @@ async def upgrade(
 
 
 def _copy(home: Path, old_programs: Path, progress: Progress) -> tuple[int, Path]:
-    """The version before, and where the old data is now."""
+    """Copy the data; return the previous version, and the place of the old data."""
     if not home.is_dir():
         raise NotFoundError(f"no home in {home}")
     make_home(home)
@@ -82,10 +84,11 @@ def _copy(home: Path, old_programs: Path, progress: Progress) -> tuple[int, Path
             raise NotFoundError(f"no database in {home}")
         version, place, installed = folder.version(), folder.data.parent, major_version(folder.binaries)
         if version >= installed:
-            kept = old_data(place)
-            if not kept:
+            old_places = old_data(place)
+            if not old_places:
                 raise ConflictError(f"{home} is of PostgreSQL {version} already: nothing to upgrade")
-            return int(kept[-1].name.rpartition("-")[2]), kept[-1]  # ended after the copy, or the old was kept
+            latest = old_places[-1]  # the upgrade was interrupted after the copy, or the old data was kept
+            return int(latest.name.rpartition("-")[2]), latest
         size = int(run(folder.user, "du", "-sb", "--", folder.data).split()[0])
         free = shutil.disk_usage(place).free
         if free < size + SPARE_BYTES:
@@ -97,15 +100,15 @@ def _copy(home: Path, old_programs: Path, progress: Progress) -> tuple[int, Path
         with binaries_in(old_programs, version, folder.user) as programs:
             _copied(replace(folder, binaries=programs), folder, home)
         # Two steps: whoever opens the home in between takes the second.
-        kept = place / OLD_DATA.format(version=version)
-        run(folder.user, "rm", "-rf", "--", kept)
-        run(folder.user, "mv", "-T", "--", folder.data, kept)
+        kept_data = place / OLD_DATA.format(version=version)
+        run(folder.user, "rm", "-rf", "--", kept_data)
+        run(folder.user, "mv", "-T", "--", folder.data, kept_data)
         run(folder.user, "mv", "-T", "--", place / UPGRADED, folder.data)
-        return version, kept
+        return version, kept_data
 
 
 def _copied(old: DataFolder, new: DataFolder, home: Path) -> None:
-    """The data in the form of the new version, whole, beside the old."""
+    """Make a complete copy of the data in the form of the new version, beside the old."""
     user, place = new.user, new.data.parent
     run(user, "/bin/sh", "-c", 'rm -rf -- "$1"/.upgrade-* "$1/$2"', "sh", place, UPGRADED)
     control = _at_rest(old, home)
@@ -116,22 +119,22 @@ def _copied(old: DataFolder, new: DataFolder, home: Path) -> None:
 
 
 def _at_rest(old: DataFolder, home: Path) -> str:
-    """What pg_controldata says of data that no server works on, and that needs no recovery."""
+    """Return the output of pg_controldata for data without a server that needs no recovery."""
     servers.stop(old.data)
     program = old.binaries / "bin" / "pg_controldata"
-    said = run(old.user, program, old.data)
-    if not re.search(r"cluster state: +shut down$", said, re.MULTILINE):
+    output = run(old.user, program, old.data)
+    if not re.search(r"cluster state: +shut down$", output, re.MULTILINE):
         socket = new_socket_folder(old)
         process = servers.start(old, socket, START_TIMEOUT_SECONDS, archiving(home, old))
         servers.wait_until_ready(old, process, START_TIMEOUT_SECONDS)
         servers.stop(old.data)
         remove_socket_folder(socket)
-        said = run(old.user, program, old.data)
-    return said
+        output = run(old.user, program, old.data)
+    return output
 
 
 def _pg_upgrade(old: DataFolder, new: DataFolder, work: Path, password: str, control: str) -> None:
-    """A copy of the old data, in the form of the new version, in `work`/data."""
+    """Make a copy of the old data in the form of the new version, in `work`/data."""
     plain = re.search(r"page checksum version: +0$", control, re.MULTILINE)
     target = DataFolder(work / "data", new.log, new.binaries, new.user)
     servers.make_data(target, password, "--no-data-checksums" if plain else "--data-checksums")

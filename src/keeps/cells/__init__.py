@@ -1,1 +1,1 @@
-"""Tenants on several PostgreSQLs: which there are, how one is opened, how a tenant moves between them."""
+"""Tenants on several PostgreSQL servers: the directory of cells, opening a cell, moving a tenant."""

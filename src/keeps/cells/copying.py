@@ -1,5 +1,7 @@
-"""A copy of a tenant's rows in another PostgreSQL that stays up to date, by logical replication: a publication with row
-filters and a slot at the source, a subscription at the target. What it is made for is decided in `cells/moving.py`.
+"""A copy of a tenant's rows in another PostgreSQL, kept up to date by logical replication.
+
+It uses a publication with row filters and a slot at the source, and a subscription at the target. `cells/moving.py`
+decides about its use.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from keeps.db.session import Connection
 from keeps_client.errors import UnavailableError
 
 WAIT_FOR_TRANSACTIONS = "60000"
-"""So many milliseconds a copy waits at its beginning for the transactions that began before it."""
+"""Milliseconds that a copy waits at its start for earlier transactions."""
 CUT_OFF_SECONDS, SLOTS_SECONDS = 5.0, 60.0
-"""So long what copies may take to end; and to let go of its slots."""
+"""Seconds that copies may take to end, and to release their slots."""
 POLL_SECONDS = 0.01
 LOCKED = "55P03"
 _IN_USE, _GONE = "55006", "42704"
@@ -34,7 +36,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """A connection to each, as administrator."""
+    """Administrator connections to source and target."""
 
     source: Connection
     target: Connection
@@ -42,7 +44,10 @@ class Ends:
 
 
 class Copy:
-    """One tenant's. Its publication, slot and subscription have one name, by which whoever goes on finds them."""
+    """The copy of one tenant.
+
+    Its publication, slot and subscription share one name, by which a later run finds them.
+    """
 
     def __init__(self, tenant_id: str, source: Place, target: Place) -> None:
         self._tenant_id = tenant_id
@@ -57,8 +62,10 @@ class Copy:
         await made(ends.target, "subscribe_statement", self._name, self._source.url, same)
 
     async def _make_slot(self, ends: Ends) -> None:
-        """It is made when every transaction on the server of the source that began before has ended. Raises
-        UnavailableError, which names the one that does not."""
+        """Make the slot, once every earlier transaction on the source's server has ended.
+
+        Raises UnavailableError, which names the one that does not end.
+        """
         try:
             async with at_once(ends.source):
                 await ends.source.fetch(QUERIES["patience"].text, WAIT_FOR_TRANSACTIONS)
@@ -74,37 +81,37 @@ class Copy:
             ) from None
 
     async def tables(self, ends: Ends) -> tuple[int, int]:
-        """How many tables are copied, of how many. Raises UnavailableError where an error stopped it."""
-        found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
-        if found is None or not found["runs"]:
+        """Return the number of copied tables, and of all. Raises UnavailableError when an error stopped the copy."""
+        status = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
+        if status is None or not status["runs"]:
             raise UnavailableError(
                 f"the copy was stopped by an error, which the log of the cell {self._target.name} tells; nothing was"
                 " moved"
             )
-        return found["ready"], found["tables"]
+        return status["ready"], status["tables"]
 
     async def behind(self, ends: Ends, position: str | None) -> int:
-        """How many bytes of the log have yet to arrive, up to `position` or to now."""
-        found = await ends.source.fetchrow(QUERIES["behind"].text, self._name, position)
-        if found is None or found["bytes"] is None:
+        """Return the bytes of the log that have yet to arrive, up to `position` or to now."""
+        lag = await ends.source.fetchrow(QUERIES["behind"].text, self._name, position)
+        if lag is None or lag["bytes"] is None:
             raise UnavailableError(
                 f"the replication slot {self._name} is gone from the cell {self._source.name}; nothing was moved"
             )
-        return found["bytes"]
+        return lag["bytes"]
 
     async def cut_off(self, ends: Ends) -> None:
-        """Nothing more arrives. Raises UnavailableError where that cannot be had."""
+        """Stop replication. Raises UnavailableError when it does not stop."""
         await made(ends.target, "pause_statement", self._name)
         if not await until(lambda: self._is_cut_off(ends), CUT_OFF_SECONDS):
             raise UnavailableError("the copy could not be cut off; nothing was moved")
 
     async def is_whole(self, ends: Ends) -> bool:
-        """Whether all tables are copied, though it may be cut off."""
+        """Return whether all tables are copied, even if replication is stopped."""
         found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
         return found is not None and found["ready"] == found["tables"]
 
     async def remove(self, ends: Ends) -> None:
-        """Subscription, slots and publication, as far as they are there; the rows stay."""
+        """Remove subscription, slots and publication as far as they exist; the rows stay."""
         found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
         for row in await ends.target.fetch(QUERIES["stop_statements"].text, self._name):
             await ends.target.execute(row["made"])
@@ -124,8 +131,8 @@ class Copy:
 
     async def _without_slots(self, ends: Ends, beginning: str) -> bool:
         stopped = await self._is_cut_off(ends)
-        held = await ends.source.fetch(QUERIES["slots_of"].text, self._name, beginning)
-        for slot in held:
+        slots = await ends.source.fetch(QUERIES["slots_of"].text, self._name, beginning)
+        for slot in slots:
             if slot["active_pid"] is not None:
                 await ends.source.fetch(QUERIES["slot_end"].text, slot["active_pid"])
             else:
@@ -134,11 +141,11 @@ class Copy:
                 except Exception as error:  # a sender that a killed move left may take it, or drop it, right then
                     if getattr(error, "sqlstate", None) not in (_IN_USE, _GONE):
                         raise
-        return stopped and not held
+        return stopped and not slots
 
 
 async def until(holds: Callable[[], Awaitable[bool]], seconds: float) -> bool:
-    """Ask until it holds; False where it does not in time. Nobody tells when a copy has arrived."""
+    """Poll until a condition holds; return False on timeout. PostgreSQL does not signal that a copy has arrived."""
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + seconds
     while not await holds():
@@ -149,7 +156,7 @@ async def until(holds: Callable[[], Awaitable[bool]], seconds: float) -> bool:
 
 
 async def made(connection: Connection, name: str, *values: Any) -> None:
-    """Run a statement that PostgreSQL itself put together, with its names and values quoted."""
+    """Run a statement that PostgreSQL itself built, with its names and values quoted."""
     statement = await connection.fetchval(QUERIES[name].text, *values)
     if statement is not None:
         await connection.execute(statement)

@@ -1,10 +1,10 @@
-"""A tenant's move from one cell to another, while it is used, by PostgreSQL's own logical replication.
+"""Moves a tenant from one cell to another while it is used, by PostgreSQL's logical replication.
 
 Its rows are copied and kept up to date by a publication with row filters. Then, inside one writer's turn of the tenant:
-what was last written has arrived, the copy is cut off, and the source says that the tenant is elsewhere. That commit
-decides. Before it the tenant is where it was, and nobody is sent to the copy; after it everybody is sent on, and waits
-the moment until the target says the same. Killed at any point, the same command goes back to the beginning, or on to
-the end. Nothing is erased at the source before it is decided and nobody reads there any more.
+the last writes arrive, replication is stopped, and the source records that the tenant is elsewhere. That commit
+decides. Before it the tenant is at the source, and nobody is sent to the copy; after it every caller is sent on, and
+waits a moment until the target records the same. After a crash at any point, the same command returns to the beginning,
+or continues to the end. Nothing is erased at the source before the decision and while anybody reads there.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Step = Literal[
     "erased",
 ]
 NEAR_BYTES = 1 << 20
-"""What may be left to send when writers are held."""
+"""Maximum bytes left to send before writers are held."""
 HOLD_SECONDS, WAIT_FOR_WRITERS = 5.0, "3000"
-"""So long writers are held at most; so many milliseconds the move waits for the one at work."""
+"""Seconds that writers are held at most; milliseconds that the move waits for the current writer."""
 HOLDS = 20
 READERS_SECONDS = 60.0
 ENDING_SECONDS = 3.0
@@ -50,7 +50,7 @@ ENDING_SECONDS = 3.0
 
 @dataclass(slots=True)
 class Progress:
-    """What was done. `rows`: by table, at the source. `held_seconds`: how long writers were."""
+    """The progress of a move. `rows`: by table, at the source. `held_seconds`: how long writers were held."""
 
     step: Step
     tenant_id: str
@@ -64,7 +64,7 @@ class Progress:
 
 
 class Mover:
-    """One move. `told`: called after each step, and while tables are copied."""
+    """One move. `told` is called after each step, and while tables are copied."""
 
     def __init__(
         self, tenant_id: str, source: Place, target: Place, main: Place, told: Callable[[Progress], None]
@@ -91,13 +91,13 @@ class Mover:
             yield Ends(**opened)
 
     async def look(self) -> Progress:
-        """Whether it can be done, and how much there is. Raises ValidationFailedError, which says what is missing."""
+        """Return the size of the move. Raises ValidationFailedError, which says what prevents it."""
         async with self._connected() as ends:
             await self._check(ends)
         return self.progress
 
     async def run(self) -> Progress:
-        """The whole move of a tenant that is at the source."""
+        """Move a tenant from the source completely."""
         async with self._connected() as ends:
             await self._check(ends)
             await self._clean(ends)
@@ -113,13 +113,13 @@ class Mover:
         return self.progress
 
     async def go_on(self) -> Progress:
-        """The rest of a move that was decided: the source says that the tenant is at the target."""
+        """Continue a move after its decision: the source says that the tenant is at the target."""
         async with self._connected() as ends:
             await self._finish(ends)
         return self.progress
 
     async def give_up(self) -> None:
-        """Take back what a move that was not decided left at both ends."""
+        """Remove what an undecided move left at both ends."""
         async with self._connected() as ends:
             await self._clean(ends)
 
@@ -128,23 +128,23 @@ class Mover:
         self._told(self.progress)
 
     async def _check(self, ends: Ends) -> None:
-        asked = {
+        states = {
             "source": await ends.source.fetchrow(QUERIES["server"].text),
             "target": await ends.target.fetchrow(QUERIES["server"].text),
         }
-        for end, found in asked.items():
+        for end, state in states.items():
             where = f"the cell {self._places[end].name}"
-            if found is None or found["revision"] != HEAD:
+            if state is None or state["revision"] != HEAD:
                 raise ValidationFailedError(
-                    f"{where} is at revision {found and found['revision']}, this Keeps at {HEAD}; run keeps migrate"
+                    f"{where} is at revision {state and state['revision']}, this Keeps at {HEAD}; run keeps migrate"
                 )
-            if not (found["sees_all"] and found["replicates"] and found["silences"]):
+            if not (state["sees_all"] and state["replicates"] and state["silences"]):
                 raise ValidationFailedError(
                     f"at {where} a move needs a role that may replicate and is not bound by row security: its"
                     " administrator, or one with REPLICATION and BYPASSRLS that may"
                     " create subscriptions and set session_replication_role"
                 )
-        source = asked["source"]
+        source = states["source"]
         assert source is not None  # noqa: S101  it was looked at
         if source["wal_level"] != "logical":
             raise ValidationFailedError(
@@ -198,7 +198,7 @@ class Mover:
             )
 
     async def _held(self, ends: Ends) -> bool:
-        """In one writer's turn. False: the last of what was written took too long to arrive."""
+        """Decide the move in one writer's turn. Return False if the last writes took too long to arrive."""
         loop = asyncio.get_running_loop()
         async with administered(self._places["source"].url) as holder, at_once(holder):
             await holder.fetch(QUERIES["patience"].text, WAIT_FOR_WRITERS)
@@ -231,12 +231,12 @@ class Mover:
         return not await ends.source.fetchval(QUERIES["older"].text, moment)
 
     async def _open(self, ends: Ends) -> None:
-        """The source has said so: now the target does. Where it is the first cell, that is its directory, too."""
+        """Record at the target, after the source, that the tenant is there; in the main cell, update the directory."""
         await ends.target.execute(QUERIES["place_here"].text, self._tenant_id)
         self._did("opened")
 
     async def _finish(self, ends: Ends) -> None:
-        """What is to be done after the decision, as far as it is not done yet."""
+        """Do what remains after the decision."""
         await self._open(ends)
         if self._places["main"].name != self._places["target"].name:
             await ends.main.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
@@ -258,8 +258,10 @@ class Mover:
         self._did("erased")
 
     async def _clean(self, ends: Ends) -> None:
-        """Back to the beginning: no copy, and nothing that copies; never once it is decided. What copies is cut inside
-        a writer's turn, in which nobody else decides, and nobody can without it."""
+        """Return to the beginning: remove the copy and its replication; never after the decision.
+
+        Replication is stopped inside a writer's turn, in which nobody else can decide the move.
+        """
         async with self._turn() as holder:
             decided = await holder.fetchrow(QUERIES["placed"].text, self._tenant_id)
             if decided is not None and decided["cell"] != self._places["source"].name:
@@ -274,15 +276,14 @@ class Mover:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncGenerator[Connection]:
-        """The tenant's turn to write at the source, in one transaction. Raises UnavailableError where it does not
-        come."""
+        """Hold the tenant's turn to write at the source, in one transaction. Raises UnavailableError on timeout."""
         async with administered(self._places["source"].url) as holder, at_once(holder):
             await holder.fetch(QUERIES["patience"].text, WAIT_FOR_WRITERS)
             await holder.fetch(QUERIES["write_lock"].text, self._tenant_id)
             yield holder
 
     async def _check_arrived(self, ends: Ends) -> None:
-        """Nothing is erased at the source that the target has not. Raises ConflictError."""
+        """Check that the target has everything that will be erased at the source. Raises ConflictError."""
         before, now = [
             await each.fetchval(QUERIES["reached"].text, self._tenant_id) for each in (ends.source, ends.target)
         ]

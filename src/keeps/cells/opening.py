@@ -1,4 +1,4 @@
-"""A cell, from what the directory says of it to connections that may be used."""
+"""Opens cells from their directory entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ADD_AGAIN = "give its address again: keeps cells add NAME seals it under a new k
 
 
 class CellOpener:
-    """Opens cells, each after the same proof as the first: it keeps tenants apart, or is not used."""
+    """Opens cells. Each must pass the same check of tenant isolation as the main cell."""
 
     def __init__(self, settings: Settings) -> None:
         self._ring = KeyRing(settings.secret_keys, ADD_AGAIN)
@@ -26,7 +26,7 @@ class CellOpener:
         self._stack = AsyncExitStack()
 
     async def __call__(self, address: CellAddress) -> Cell:
-        """Raises UnavailableError, which says what to do."""
+        """Open a cell. Raises UnavailableError, which says what to do."""
         where = self.address_of(address)
         async with AsyncExitStack() as stack:
             server = None
@@ -43,14 +43,14 @@ class CellOpener:
             return cell
 
     def address_of(self, address: CellAddress) -> str:
-        """A URL of PostgreSQL as keeps_app, or the folder of an embedded database."""
+        """Return a URL of PostgreSQL as keeps_app, or the folder of an embedded database."""
         return self._ring.open(Sealed(address.address, address.key_id), bound_to(address.name))
 
     async def close(self) -> None:
-        """All that it opened."""
+        """Close every opened cell."""
         await self._stack.aclose()
 
 
 def bound_to(name: str) -> str:
-    """An address opens as that of this cell only."""
+    """Return the text that an address is bound to, so that it opens for this cell only."""
     return f"cell {name}"

@@ -1,5 +1,4 @@
-"""The cells of a Keeps: which there are, what is in them, and tenants that move between them. For operators, who hold
-the databases themselves."""
+"""Administration of cells: list, add, remove, and move tenants. For operators, who hold the databases themselves."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class CellInfo:
-    """A cell, and what it holds. `weight`: its share of new tenants. `problem`: why it cannot be used now."""
+    """A cell and its contents. `weight`: its share of new tenants. `problem`: why it cannot be used now."""
 
     name: str
     address: str
@@ -43,7 +42,7 @@ class CellInfo:
 
 @dataclass(frozen=True, slots=True)
 class LeftOver:
-    """Rows of a tenant in a cell where it is not: left behind by a move, or a copy that is on its way."""
+    """Rows of a tenant in a cell that it is not on: left behind by a move, or a copy in progress."""
 
     tenant_id: str
     cell: str
@@ -52,7 +51,7 @@ class LeftOver:
 
 
 class CellService:
-    """`admin_urls`: of cells, by name, as PostgreSQL's administrator. Embedded ones need none."""
+    """Manages cells. `admin_urls` has administrator URLs by cell name; embedded cells need none."""
 
     def __init__(self, keeps: Keeps, settings: Settings, admin_urls: Mapping[str, str]) -> None:
         self._database = keeps.database
@@ -61,7 +60,7 @@ class CellService:
         self._ring = KeyRing(settings.secret_keys, ADD_AGAIN)
 
     async def list(self) -> list[CellInfo]:
-        """All of them, the first one first. Where there is one alone, that."""
+        """Return all cells, the main one first; a single one if there are no others."""
         rows = await self._database.main.privileged_read(QUERIES["cells"])
         weights = {row["name"]: row["weight"] for row in rows}
         own = self._settings.database_url
@@ -91,10 +90,17 @@ class CellService:
         home: Path | None = None,
         weight: int = 1,
     ) -> CellInfo:
-        """Make a cell of a PostgreSQL (`admin_url`: roles and tables are made; `url`: they are there), or of an
-        embedded database under `home`, an absolute path. Tenants that it has already become tenants of this Keeps.
+        """Make a PostgreSQL, or an embedded database under `home`, a cell.
 
-        Raises ValidationFailedError or ConflictError, which say what is in the way.
+        Its existing tenants become tenants of this Keeps.
+
+        Args:
+            admin_url: Administrator URL of a PostgreSQL; roles and tables are created.
+            url: URL of a PostgreSQL that has roles and tables.
+            home: Absolute path of an embedded database.
+
+        Raises:
+            ValidationFailedError, ConflictError: The message says what prevents it.
         """
         if url is None and home is None:
             admin_url = admin_url or self._admin_urls.get(name)
@@ -113,27 +119,27 @@ class CellService:
             tenants = await self._admit(name, url, home)
             address = str(home) if home is not None else str(url)
             sealed = self._ring.seal(address, bound_to(name))
-            known = {row["name"] for row in await main.fetch(QUERIES["cells"].text)}
+            existing = {row["name"] for row in await main.fetch(QUERIES["cells"].text)}
             (placed,) = await main.fetch(QUERIES["placed_in"].text, name)
-            if name in known and placed["tenants"] and not tenants:
+            if name in existing and placed["tenants"] and not tenants:
                 raise ConflictError(
                     f"the directory has tenants in the cell {name}, and this database has none: it is another one"
                 )
-            if not known:
+            if not existing:
                 await main.execute(QUERIES["cell_put"].text, MAIN, None, None, 1)
             try:
                 for tenant_id in tenants:
                     await _claim(main, tenant_id, name)
                 await main.execute(QUERIES["cell_put"].text, name, sealed.data, sealed.key_id, weight)
             except BaseException:
-                if name not in known:
+                if name not in existing:
                     await main.execute(QUERIES["cell_remove"].text, name)
                 raise
             await self._database.cells.read(again=True)
         return await self._about(name, address_of(address), weight)
 
     async def _prepare(self, name: str, admin_url: str) -> str:
-        """Roles and tables, on a server that nobody uses yet: the passwords of roles that are there are others'."""
+        """Create roles and tables on an unused server: existing roles have passwords of others."""
         async with administered(admin_url) as there:
             (roles,) = await there.fetch(QUERIES["roles_there"].text)
         given = {role: os.environ.get(f"{role.upper()}_PASSWORD") for role in ("keeps_owner", "keeps_app")}
@@ -147,8 +153,10 @@ class CellService:
         return await prepare(admin_url, made_up_passwords() | passwords)
 
     async def _admit(self, name: str, url: str | None, home: Path | None) -> list[str]:
-        """Whether it may be a cell: it keeps tenants apart, is no other one of ours, and has no tenant that is here.
-        Returns its tenants."""
+        """Check that a database may be a cell, and return its tenants.
+
+        It must isolate tenants, be no other cell, and have no tenant that exists here.
+        """
         server = None if home is None else await EmbeddedPostgres.open(home)
         tenants: list[str] = []
         try:
@@ -185,33 +193,36 @@ class CellService:
         return bool(rows)
 
     async def set_weight(self, name: str, weight: int) -> None:
-        """How many of the new tenants it gets, compared with the others; 0: none. Raises NotFoundError."""
+        """Set a cell's share of new tenants, relative to the others; 0: none. Raises NotFoundError."""
         async with administered(self._place(MAIN).url) as main:
             if not await main.fetch(QUERIES["cell_weight"].text, name, weight):
                 raise NotFoundError(f"no cell {name!r}; keeps cells list")
 
     async def remove(self, name: str) -> None:
-        """Take an empty cell out. Its database stays as it is. Raises ConflictError where tenants are, or may come,
-        there."""
+        """Remove an empty cell.
+
+        Its database stays as it is. Raises ConflictError if it has tenants, or may get some.
+        """
         if name == MAIN:
             raise ConflictError(f"{MAIN} holds the directory")
         if (lost := await self._lost(name)) is not None:
             await self._remove_lost(name, lost)
             return
         cell = await self._database.cells.get(name)
-        for each in await self.left_over():
-            if name in (each.cell, each.is_in):
+        for left_over in await self.left_over():
+            if name in (left_over.cell, left_over.is_in):
                 raise ConflictError(
-                    f"a move of tenant {each.tenant_id} between {each.cell} and {each.is_in} is not done; repeat it"
+                    f"a move of tenant {left_over.tenant_id} between {left_over.cell} and {left_over.is_in} is not"
+                    " done; repeat it"
                 )
         busy = ConflictError(f"the cell {name} has tenants, or gets new ones; keeps cells drain {name}")
-        if [each async for each in _tenants(cell)]:
+        if [tenant async for tenant in _tenants(cell)]:
             raise busy
         async with administered(self._place(MAIN).url) as main, administered(self._place(name).url) as there:
             gone = await there.fetch(QUERIES["forwarded"].text)
             async with at_once(main):
                 (held,) = await main.fetch(QUERIES["cell_locked"].text, name)
-                if held["weight"] or [each async for each in _tenants(cell)]:
+                if held["weight"] or [tenant async for tenant in _tenants(cell)]:
                     raise busy
                 await main.execute(
                     QUERIES["forward"].text, name, [row["tenant_hash"] for row in gone], [row["cell"] for row in gone]
@@ -220,7 +231,7 @@ class CellService:
         await self._database.cells.read(again=True)
 
     async def _lost(self, name: str) -> str | None:
-        """Why no key opens the address of a cell; None where one does."""
+        """Return why no key opens the address of a cell; None if one does."""
         for row in await self._database.main.privileged_read(QUERIES["cells"]):
             if row["name"] == name:
                 try:
@@ -230,7 +241,7 @@ class CellService:
         return None
 
     async def _remove_lost(self, name: str, why: str) -> None:
-        """Take out a cell whose address does not open: the directory alone says whether tenants are there."""
+        """Remove a cell whose address does not open; only the directory tells whether it has tenants."""
         async with administered(self._place(MAIN).url) as main, at_once(main):
             (held,) = await main.fetch(QUERIES["cell_locked"].text, name)
             (placed,) = await main.fetch(QUERIES["placed_in"].text, name)
@@ -245,11 +256,11 @@ class CellService:
         await self._database.cells.read(again=True)
 
     async def tenants(self, name: str) -> list[str]:
-        """The tenants that are in a cell."""
+        """Return the tenants of a cell."""
         return [each async for each in _tenants(await self._database.cells.get(name))]
 
     async def left_over(self) -> list[LeftOver]:
-        """What moves have left, or are about to bring, in all cells; and what a restore has brought back."""
+        """Return the rows in all cells that moves left or are about to bring, and those that a restore brought back."""
         found = await self._database.cells.everywhere(QUERIES["left_over"])
         left = [
             LeftOver(row["tenant_id"], name, row["cell"], row["arriving"])
@@ -268,7 +279,7 @@ class CellService:
         return left
 
     async def choose(self, besides: str) -> str:
-        """A cell for a tenant that is to leave one, by weight. Raises ConflictError where there is none."""
+        """Choose a cell by weight for a tenant that leaves another. Raises ConflictError if there is none."""
         rows = [row for row in await self._database.main.privileged_read(QUERIES["cells"]) if row["name"] != besides]
         weights = [row["weight"] for row in rows]
         if not any(weights):
@@ -278,8 +289,11 @@ class CellService:
     async def move(
         self, tenant_id: str, target: str, told: Callable[[Progress], None], *, dry_run: bool = False
     ) -> Progress:
-        """Move a tenant; or go on with a move of it that was ended half way. Raises NotFoundError and others that say
-        what is in the way; then the tenant is where it was. `dry_run`: only look."""
+        """Move a tenant, or continue a move that was interrupted.
+
+        Raises NotFoundError, and others that say what prevents it; then the tenant is where it was. `dry_run` only
+        checks.
+        """
         check_id("tenant_id", tenant_id)
         await self._database.cells.read(again=True)
         if target not in self._database.cells.names:
@@ -309,7 +323,7 @@ class CellService:
         return done
 
     async def _open_decided(self, tenant_id: str, pair: Sequence[str], told: Callable[[Progress], None]) -> None:
-        """Each of two cells says that the tenant is in the other: go on with the move to the one where it arrives."""
+        """Continue a decided move to its target, when each of two cells says that the tenant is in the other."""
         for source, target in (pair, pair[::-1]):
             async with administered(self._place(target).url) as there:
                 placed = await there.fetchrow(QUERIES["placed"].text, tenant_id)
@@ -319,7 +333,7 @@ class CellService:
         raise ConflictError(f"the cells {pair[0]} and {pair[1]} each say that tenant {tenant_id} is in the other")
 
     async def give_up(self, tenant_id: str, target: str) -> None:
-        """Take back a move that was ended before it was decided."""
+        """Undo a move that was interrupted before its decision."""
         is_in = (await self._database.cells.trail(tenant_id))[-1]
         await self._mover(tenant_id, is_in, target, lambda _: None).give_up()
 
@@ -338,7 +352,7 @@ class CellService:
 
 
 async def _claim(main: Connection, tenant_id: str, name: str) -> None:
-    """A tenant of a database that becomes a cell, in a turn in which nobody makes it in the first one."""
+    """Claim a tenant of a new cell, in a turn in which nobody creates it in the main cell."""
     async with at_once(main):
         await main.fetch(QUERIES["write_lock"].text, tenant_id)
         if await main.fetch(QUERIES["tenant_there"].text, tenant_id):

@@ -6,4 +6,4 @@ from keeps.db.statements import Statements
 
 QUERIES = Statements("keeps.cells")
 ARRIVING, SETTLED = True, False
-"""What a placement says: a copy is on its way, or the tenant is there."""
+"""Values of a placement: a copy is on its way, or the tenant is there."""

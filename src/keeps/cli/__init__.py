@@ -1,1 +1,1 @@
-"""The command line. One file a family of commands; `main.py` joins them."""
+"""The command line. One file for each family of commands; `main.py` joins them."""

@@ -1,4 +1,4 @@
-"""keys and tenants: what administrators and operators do."""
+"""keys and tenants: commands for administrators and operators."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def make(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Make a key for the tenant (--tenant). The secret is printed this once."""
+    """Make a key for the tenant (--tenant). The secret is printed only this once."""
     roles: Any = tuple(role or ("writer",))
     if for_user is None and target.user != DEFAULT_USER_ID and target.user != os.environ.get("KEEPS_USER_ID"):
         for_user = target.user  # who names a user, other than by the environment, means a key of theirs
@@ -77,7 +77,7 @@ def make(
 
 
 def list_keys(*, target: Target, as_json: Json = False) -> None:
-    """The tenant's keys, newest first."""
+    """List the tenant's keys, newest first."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -119,32 +119,32 @@ def revoke(
 
 
 def list_tenants(*, target: Target, as_json: Json = False) -> None:
-    """All tenants, with what they hold and may hold."""
+    """List all tenants with their usage and limits."""
 
     async def work() -> None:
-        found: list[Any] = []
+        tenants: list[Any] = []
         async with target.memory() as memory:
             while True:
-                after = found[-1].tenant_id if found else ""
+                after = tenants[-1].tenant_id if tenants else ""
                 page = await memory.admin.list_tenants(after=after, limit=1_000)
-                found += page
+                tenants += page
                 if len(page) < 1_000:
                     break
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([tenant.model_dump(mode="json") for tenant in tenants])
             return
-        spread = len({each.cell for each in found}) > 1
+        spread = len({tenant.cell for tenant in tenants}) > 1
         table = Table("tenant", "users", "memories", "bytes", "may hold", *(["cell"] if spread else []))
-        for each in found:
-            most = [f"{each.max_memories:,} memories"] if each.max_memories is not None else []
-            most += [f"{each.max_bytes:,} bytes"] if each.max_bytes is not None else []
+        for tenant in tenants:
+            most = [f"{tenant.max_memories:,} memories"] if tenant.max_memories is not None else []
+            most += [f"{tenant.max_bytes:,} bytes"] if tenant.max_bytes is not None else []
             table.add_row(
-                each.tenant_id,
-                f"{each.users:,}",
-                f"{each.memories:,}",
-                f"{each.bytes:,}",
+                tenant.tenant_id,
+                f"{tenant.users:,}",
+                f"{tenant.memories:,}",
+                f"{tenant.bytes:,}",
                 ", ".join(most) or "no limit",
-                *([each.cell] if spread else []),
+                *([tenant.cell] if spread else []),
             )
         out.print(table)
 
@@ -160,7 +160,7 @@ def quota(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Show, or set, what a tenant may hold. What it holds already stays."""
+    """Show or set a tenant's limits. Existing data stays."""
     limits: dict[str, int | None] = {**given(max_memories=max_memories, max_bytes=max_bytes)}
     if no_limit and limits:
         raise ValidationFailedError("--no-limit removes both limits: give it alone")
@@ -188,7 +188,7 @@ def erase_user(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Erase a user for good: rows, vectors, state, keys, and what the log says."""
+    """Erase a user permanently: rows, vectors, state, keys, and the contents of events."""
     _sure(f"user {user_id} of tenant {target.tenant}", yes=yes)
 
     async def work() -> int:
@@ -206,7 +206,7 @@ def erase(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Erase a tenant for good: every row of every user, the log and the keys."""
+    """Erase a tenant permanently: every row of every user, the log and the keys."""
     _sure(f"tenant {tenant_id} with all its users", yes=yes)
 
     async def work() -> int:

@@ -1,4 +1,4 @@
-"""backup: the embedded database, saved while it serves, and restored to any moment since."""
+"""backup: save the embedded database while it serves, and restore it to any later moment."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ def on(
     ] = None,
     home: Home = None,
 ) -> None:
-    """Say where the home's backups go. From the next start on its log is kept, too, so that any moment can be
-    restored."""
+    """Set the folder for the home's backups.
+
+    From the next start on its log is kept, too, so that any moment can be restored.
+    """
     from keeps.backups.making import set_up
     from keeps.db.embedded import inspect_home
 
@@ -67,7 +69,7 @@ def on(
 
 
 def off(home: Home = None) -> None:
-    """Keep no log any more. Backups that were made stay where they are."""
+    """Stop keeping the log. Existing backups stay."""
     from keeps.db.embedded.archiving import BACKUP_PLAN
 
     place = embedded_home(home)
@@ -80,7 +82,7 @@ def create(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Make a backup while everybody goes on: incremental for a week after a full one."""
+    """Make a backup while the server works: incremental for a week after a full one."""
     from keeps.backups.making import create as make
     from keeps.backups.making import plan_of
     from keeps.db.embedded import EmbeddedPostgres
@@ -104,27 +106,32 @@ def create(
 
 
 def list_backups(folder: From = None, key_file: KeyFile = None, home: Home = None, as_json: Json = False) -> None:
-    """The backups, oldest first, and until when the log goes."""
-    found = _folder(folder, key_file, home)
-    backups = found.backups()
+    """List the backups, oldest first, and the end of the log."""
+    source_folder = _folder(folder, key_file, home)
+    backups = source_folder.backups()
     if as_json:
-        print_json([each.model_dump(mode="json") for each in backups])
+        print_json([backup.model_dump(mode="json") for backup in backups])
         return
-    for each in found.damaged():
-        err.print(f"[red]{each} is damaged, or was made with another key: it is left out[/]")
+    for damaged in source_folder.damaged():
+        err.print(f"[red]{damaged} is damaged, or was made with another key: it is left out[/]")
     if not backups:
         out.print("No backup yet. [dim]`keeps backup create` makes one.[/]")
         return
     table = Table("name", "kind", "goes on from", "size", "memories", "took")
-    for each in backups:
-        seconds = (each.ended_at - each.began_at).total_seconds()
+    for backup in backups:
+        seconds = (backup.ended_at - backup.began_at).total_seconds()
         table.add_row(
-            each.name, each.kind, each.of or "", f"{each.bytes / 1e6:,.1f} MB", f"{each.memories:,}", f"{seconds:.1f} s"
+            backup.name,
+            backup.kind,
+            backup.of or "",
+            f"{backup.bytes / 1e6:,.1f} MB",
+            f"{backup.memories:,}",
+            f"{seconds:.1f} s",
         )
     out.print(table)
-    segments = found.segments()
-    size = sum(found.file("wal", each + ".gz").stat().st_size for each in segments)
-    out.print(f"log: {len(segments)} segments, {size / 1e6:,.1f} MB{'; sealed' if found.about.sealed else ''}")
+    segments = source_folder.segments()
+    size = sum(source_folder.file("wal", segment + ".gz").stat().st_size for segment in segments)
+    out.print(f"log: {len(segments)} segments, {size / 1e6:,.1f} MB{'; sealed' if source_folder.about.sealed else ''}")
 
 
 def verify(
@@ -135,15 +142,15 @@ def verify(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Restore a backup for a while, and compare every row with the log of events. Exit code 1 where one differs."""
+    """Restore a backup temporarily, and compare every row with the log of events. Exit code 1 if one differs."""
     from keeps.backups.restoring import verify as try_out
 
-    found = _folder(folder, key_file, home)
+    source_folder = _folder(folder, key_file, home)
 
     async def work() -> int:
         with progress_line() as progress, tempfile.TemporaryDirectory(prefix="keeps-restored-") as place:
             restored, done = await try_out(
-                found, Path(place) / "home", opening, name=name, at=_moment(at), progress=progress
+                source_folder, Path(place) / "home", opening, name=name, at=_moment(at), progress=progress
             )
         if as_json:
             print_json(
@@ -189,22 +196,22 @@ def restore(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Restore into a new home: the newest state, one backup, or a moment. Who was erased since is erased again.
+    """Restore into a new home: the newest state, one backup, or a moment. Users erased since are erased again.
 
-    With --tenant only one tenant is taken from there and added to --home, under its name or another: what is there
-    already stays as it is.
+    With --tenant only one tenant is taken from there and added to --home, under its name or another. Existing data
+    stays as it is.
     """
     from keeps.backups.restoring import restore as bring_back
     from keeps.backups.restoring import restored_for_a_while
 
     if into is not None and tenant is None:
         raise ValidationFailedError("--as names what a tenant becomes: say which with --tenant")
-    found = _folder(folder, key_file, home)
+    source_folder = _folder(folder, key_file, home)
     moment, target = _moment(at), to.absolute()
 
     async def whole() -> None:
         with progress_line() as progress:
-            done = await bring_back(found, target, opening, name=name, at=moment, progress=progress)
+            done = await bring_back(source_folder, target, opening, name=name, at=moment, progress=progress)
         if as_json:
             print_json(
                 {
@@ -230,7 +237,7 @@ def restore(
         place = embedded_home(home)
         with progress_line() as progress:
             async with (
-                restored_for_a_while(found, target, opening, name, moment, progress) as (source, done),
+                restored_for_a_while(source_folder, target, opening, name, moment, progress) as (source, done),
                 opening(place, model=True) as keeps,
             ):
                 progress(f"taking {tenant}")
@@ -269,7 +276,7 @@ def prune(
 
 @asynccontextmanager
 async def opening(home: Path, url: str | None = None, *, model: bool = False) -> AsyncGenerator[Keeps]:
-    """This home, whatever database the environment names; without a model nothing is embedded."""
+    """Open this home, whatever database the environment names; without a model nothing is embedded."""
     from keeps.bootstrap import open_keeps
     from keeps.settings import Settings, load_settings
 
@@ -316,7 +323,7 @@ def _moment(text: str | None) -> datetime | None:
 
 @contextmanager
 def progress_line(beginning: str = "restoring …") -> Generator[Callable[[str], None]]:
-    """A line that says what is going on, where somebody looks."""
+    """Show the current step on a terminal."""
     if not err.is_terminal:
         yield lambda _: None
         return

@@ -36,7 +36,7 @@ def quality(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Quality of recall on public data sets. Exit code 1 where a target is missed."""
+    """Measure recall on public data sets. Exit code 1 if a target is missed."""
     raise typer.Exit(_benchmark("quality").run(data, only.split(","), arms=arms, as_json=as_json, home=home))
 
 
@@ -48,7 +48,7 @@ def context(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """The context router: evidence inside the prompt, beside plain top-k of the same size, and its times."""
+    """Measure the context router: evidence inside the prompt, beside plain top-k of the same size, and its times."""
     raise typer.Exit(_benchmark("context").run(data, questions=questions, budget=budget, as_json=as_json, home=home))
 
 
@@ -56,7 +56,10 @@ def context(
 def documents(
     data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")], as_json: Json = False
 ) -> None:
-    """Documents: retrieval, citations, pages a second, and what others notice. Exit code 1 where a target is missed."""
+    """Measure documents: retrieval, citations, pages a second, and the effect on other users.
+
+    Exit code 1 if a target is missed.
+    """
     raise typer.Exit(_benchmark("documents").run(data, as_json=as_json))
 
 
@@ -66,8 +69,10 @@ def relevance(
     questions: Annotated[int, typer.Option(help="How many of each set; 0 for all.", min=0)] = 0,
     as_json: Json = False,
 ) -> None:
-    """What of the answers is kept and of the noise is silenced, as the floor of relevance rises. Exit code 1 where a
-    target is missed."""
+    """Measure the answers kept and the noise removed, as the floor of relevance rises.
+
+    Exit code 1 if a target is missed.
+    """
     raise typer.Exit(_benchmark("relevance").run(data, as_json=as_json, questions=questions))
 
 
@@ -77,13 +82,13 @@ def order(
     fit: Annotated[bool, typer.Option(help="Write the fitted trees into the source tree.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Recall of the sum of all parts, and of the order that the fitted trees make of it, by conversations left out."""
+    """Compare the sum of all parts with the order of the fitted trees, by conversations left out."""
     raise typer.Exit(_benchmark("order").run(data, fit=fit, as_json=as_json))
 
 
 @bench_app.command()
 def awareness(as_json: Json = False) -> None:
-    """Whether the right one of 1,000 sources is named, and what it costs. Exit code 1 below 90 of 100."""
+    """Check that the right one of 1,000 sources is named, and its cost. Exit code 1 below 90 of 100."""
     raise typer.Exit(_benchmark("awareness").run(as_json=as_json))
 
 
@@ -93,7 +98,10 @@ def behaviour(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """30 scenarios: isolation, deletion, updates, order, unicode. Exit code 1 where fewer than 84 of 86 checks pass."""
+    """Run 30 scenarios: isolation, deletion, updates, order, unicode.
+
+    Exit code 1 if fewer than 84 of 86 checks pass.
+    """
     raise typer.Exit(_benchmark("behaviour").run(data, as_json=as_json, home=home))
 
 
@@ -103,7 +111,7 @@ def speed(
     million: Annotated[bool, typer.Option("--1m", help="A million, too (takes long).")] = False,
     as_json: Json = False,
 ) -> None:
-    """Speed, beside raw asyncpg in the same run, as ratios."""
+    """Measure speed, beside raw asyncpg in the same run, as ratios."""
     chosen = _sizes(sizes) + ([1_000_000] if million else [])
     raise typer.Exit(_benchmark("speed").run(chosen, as_json=as_json))
 
@@ -114,7 +122,7 @@ def recall(
     million: Annotated[bool, typer.Option("--1m", help="A million, too (takes long).")] = False,
     as_json: Json = False,
 ) -> None:
-    """The whole recall by size: median, 95th percentile, and the share of each stage."""
+    """Measure the whole recall by size: median, 95th percentile, and the share of each stage."""
     chosen = _sizes(sizes) + ([1_000_000] if million else [])
     raise typer.Exit(_benchmark("recalls").run(chosen, as_json=as_json))
 
@@ -124,7 +132,7 @@ def languages(
     only: Annotated[str, typer.Option(help="Which, joined by commas; all nine otherwise.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Recall@5 in nine languages: by words, by meaning, by both, and asked in English."""
+    """Measure Recall@5 in nine languages: by words, by meaning, by both, and asked in English."""
     raise typer.Exit(_benchmark("languages").run([each for each in only.split(",") if each], as_json=as_json))
 
 
@@ -133,13 +141,13 @@ def stores(
     sizes: Annotated[str, typer.Option(help="How many items, joined by commas.")] = "10000,100000",
     as_json: Json = False,
 ) -> None:
-    """Keeps as LangGraph's store, beside LangGraph's own on PostgreSQL. Exit code 1 where a target is missed."""
+    """Compare Keeps as LangGraph's store with LangGraph's own on PostgreSQL. Exit code 1 if a target is missed."""
     raise typer.Exit(_benchmark("stores").run(_sizes(sizes), as_json=as_json))
 
 
 @bench_app.command()
 def http(as_json: Json = False) -> None:
-    """The service, beside a bare echo, the least possible service and the engine in process."""
+    """Compare the service with a bare echo, the least possible service and the engine in process."""
     raise typer.Exit(_benchmark("http").run(as_json=as_json))
 
 
@@ -149,7 +157,7 @@ def soak(
     clients: Annotated[int, typer.Option(help="How many at once.", min=1)] = 32,
     as_json: Json = False,
 ) -> None:
-    """Mixed load on a real server that is restarted twice; nothing acknowledged may be lost."""
+    """Run a mixed load on a real server that is restarted twice; nothing acknowledged may be lost."""
     raise typer.Exit(_benchmark("soak").run(minutes=minutes, clients=clients, as_json=as_json))
 
 
@@ -159,7 +167,7 @@ def graph(
     relations: Annotated[int, typer.Option(help="How many.", min=100)] = 1_000_000,
     as_json: Json = False,
 ) -> None:
-    """Traversals, beside NetworkX on the same graph. Exit code 1 where a result differs."""
+    """Measure traversals, beside NetworkX on the same graph. Exit code 1 if a result differs."""
     raise typer.Exit(_benchmark("graph").run(entities=entities, relations=relations, as_json=as_json))
 
 
@@ -169,13 +177,13 @@ def events(
     writers: Annotated[int, typer.Option(help="How many at once.", min=1)] = 8,
     as_json: Json = False,
 ) -> None:
-    """Random operations by several writers, then verification. Exit code 1 where rows differ from events."""
+    """Run random operations by several writers, then verify. Exit code 1 if rows differ from events."""
     raise typer.Exit(_benchmark("events").run(operations=operations, writers=writers, as_json=as_json))
 
 
 @bench_app.command()
 def population(users: Annotated[int, typer.Option(help="How many.", min=10)] = 10_000, as_json: Json = False) -> None:
-    """A year of synthetic users: how many memories are archived, promoted, lost though later asked for."""
+    """Simulate a year of users: memories archived, promoted, and lost though needed later."""
     raise typer.Exit(_benchmark("population").run(users=users, as_json=as_json))
 
 
@@ -183,7 +191,7 @@ def population(users: Annotated[int, typer.Option(help="How many.", min=10)] = 1
 def cache(
     seconds: Annotated[float, typer.Option(help="For each of three phases.", min=1)] = 10.0, as_json: Json = False
 ) -> None:
-    """Valkey killed during load and brought back. Exit code 1 where a request failed."""
+    """Kill Valkey during load and bring it back. Exit code 1 if a request failed."""
     raise typer.Exit(_benchmark("cache").run(seconds=seconds, as_json=as_json))
 
 
@@ -199,14 +207,16 @@ def judged(
     held_out: Annotated[bool, typer.Option(help="The part that nobody looks at while working on the rules.")] = False,
     as_json: Json = False,
 ) -> None:
-    """What Keeps makes of people's words: merging, facts, importance, signals, continuity, on sets of our own."""
+    """Measure merging, facts, importance, signals and continuity, on our own test sets."""
     raise typer.Exit(_benchmark("judged").run(only=only.split(","), held_out=held_out, as_json=as_json))
 
 
 @bench_app.command()
 def state(as_json: Json = False) -> None:
-    """16 processes change one plan by every helper. Exit code 1 where anything is lost or fails, or 1 % take over 250
-    ms."""
+    """Change one plan by 16 processes with every helper.
+
+    Exit code 1 if anything is lost or fails, or 1 % take over 250 ms.
+    """
     raise typer.Exit(_benchmark("state").run(as_json=as_json))
 
 
@@ -217,13 +227,13 @@ def neighbour(
     ] = 30.0,
     as_json: Json = False,
 ) -> None:
-    """What a tenant notices of another with 64 callers of the worst requests: recall and get, alone and beside it."""
+    """Measure recall and get of a tenant, alone and beside another with 64 callers of the most expensive requests."""
     raise typer.Exit(_benchmark("neighbour").run(seconds=seconds, as_json=as_json))
 
 
 @bench_app.command("llm")
 def local_llm(as_json: Json = False) -> None:
-    """The protocol with a small real model on this machine. Exit code 1 where a fact is kept that nobody said."""
+    """Run the protocol with a small real model on this machine. Exit code 1 if a fact is stored that nobody said."""
     raise typer.Exit(_benchmark("llm").run(as_json=as_json))
 
 
@@ -237,7 +247,7 @@ def scale(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Hourly jobs of many tenants, by one worker. Exit code 1 where an hour is not enough, or an undo is not exact."""
+    """Run hourly jobs of many tenants on one worker. Exit code 1 if an hour is not enough, or an undo is not exact."""
     if memories is not None:
         raise typer.Exit(_benchmark("volume").run(memories=memories, as_json=as_json, home=home))
     raise typer.Exit(_benchmark("scale").run(tenants=tenants, rows=rows, as_json=as_json, home=home))
@@ -253,7 +263,7 @@ def _sizes(given: str) -> list[int]:
 
 
 def _benchmark(name: str) -> Any:
-    """A module of the repository's benchmarks folder, which is not part of the installed package."""
+    """Return a module of the repository's benchmarks folder, which is not part of the installed package."""
     root = Path(__file__).parents[3]
     if not (root / "benchmarks" / f"{name}.py").is_file():
         raise NotConfiguredError("the benchmarks come with the repository: clone it and run make bench")

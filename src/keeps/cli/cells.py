@@ -1,4 +1,4 @@
-"""cells: the PostgreSQLs of one Keeps; and tenants that move between them."""
+"""cells: the PostgreSQL servers of one Keeps, and moving tenants between them."""
 
 from __future__ import annotations
 
@@ -56,44 +56,44 @@ async def _cells(
     from keeps.settings import load_settings
 
     own = os.environ.get("KEEPS_ADMIN_URL")
-    known: dict[str, str] = {} if own is None else {"main": own}
+    admin_urls: dict[str, str] = {} if own is None else {"main": own}
     for each in administrators or []:
         name, equals, url = each.partition("=")
         if not equals or not url.startswith(("postgresql://", "postgres://")):
             raise ValidationFailedError("--admin takes NAME=postgresql://postgres:…@host/database")
-        known[name] = url
+        admin_urls[name] = url
     check_home(home, database_url)
     settings = load_settings(home=home, database_url=database_url)
     async with await open_keeps(settings) as keeps:
-        yield CellService(keeps, settings, known)
+        yield CellService(keeps, settings, admin_urls)
 
 
 def list_cells(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Which cells there are, and what is in them. Exit code 1 if one cannot be used."""
+    """List the cells and their contents. Exit code 1 if one cannot be used."""
 
     async def work() -> int:
         async with _cells(home, database_url, None) as cells:
-            found = await cells.list()
+            listed = await cells.list()
             left = await cells.left_over()
         if as_json:
-            print_json([asdict(each) for each in found])
+            print_json([asdict(cell) for cell in listed])
         else:
             table = Table(Column("cell", no_wrap=True), "where", "weight", "tenants", "bytes", "state")
-            for each in found:
-                state = each.problem or ("takes new tenants" if each.weight else "takes no new tenants")
-                held = ["" if count is None else f"{count:,}" for count in (each.tenants, each.bytes)]
-                table.add_row(each.name, each.address, str(each.weight), *held, state)
+            for cell in listed:
+                state = cell.problem or ("takes new tenants" if cell.weight else "takes no new tenants")
+                held = ["" if count is None else f"{count:,}" for count in (cell.tenants, cell.bytes)]
+                table.add_row(cell.name, cell.address, str(cell.weight), *held, state)
             out.print(table)
-            for each in left:
+            for rows in left:
                 out.print(
-                    f"[yellow]•[/] {each.cell} has rows of tenant {each.tenant_id}, which is in {each.is_in}:"
-                    f" {'a copy on its way, or of a move that was ended' if each.arriving else 'left by a move'};"
+                    f"[yellow]•[/] {rows.cell} has rows of tenant {rows.tenant_id}, which is in {rows.is_in}:"
+                    f" {'a copy on its way, or of a move that was ended' if rows.arriving else 'left by a move'};"
                     " repeat keeps tenants move to end it",
                     soft_wrap=True,
                 )
-            if len(found) == 1:
+            if len(listed) == 1:
                 out.print("[dim]All tenants are here. `keeps cells add` makes another PostgreSQL a second cell.[/]")
-        return 1 if any(each.problem for each in found) else 0
+        return 1 if any(cell.problem for cell in listed) else 0
 
     run(work)
 
@@ -115,8 +115,11 @@ def add(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Make a PostgreSQL a cell. New tenants go there, too, by weight; those that it has already are tenants of this
-    Keeps from now on. Its address is kept sealed, under KEEPS_SECRET_KEYS."""
+    """Make a PostgreSQL a cell.
+
+    New tenants go there, too, by weight; its existing tenants become tenants of this Keeps. Its
+    address is stored sealed, under KEEPS_SECRET_KEYS.
+    """
 
     async def work() -> int:
         async with _cells(home, database_url, administrators) as cells:
@@ -138,7 +141,7 @@ def weight(
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """How many of the new tenants a cell gets, beside the others."""
+    """Set a cell's share of new tenants, relative to the others."""
 
     async def work() -> None:
         async with _cells(home, database_url, administrators) as cells:
@@ -155,7 +158,7 @@ def drain(
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Give a cell no new tenants any more; with --move, take all of them elsewhere. It can be repeated."""
+    """Give a cell no new tenants; with --move, also move its tenants to others. It can be repeated."""
 
     async def work() -> None:
         async with _cells(home, database_url, administrators) as cells:
@@ -184,7 +187,7 @@ def drain(
 def remove(
     name: Name, administrators: Administrators = None, home: Home = None, database_url: DatabaseUrl = None
 ) -> None:
-    """Take an empty cell out. Its database stays as it is."""
+    """Remove an empty cell. Its database stays as it is."""
 
     async def work() -> None:
         async with _cells(home, database_url, administrators) as cells:
@@ -208,8 +211,9 @@ def move(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Move a tenant to another cell while it is used: its writers wait a moment, nobody else notices. Ended half way,
-    the same command goes on."""
+    """Move a tenant to another cell while it is used: its writers wait a moment, other callers notice nothing. After an
+    interruption, repeat the command to continue.
+    """
 
     async def work() -> int:
         async with _cells(home, database_url, administrators) as cells:
@@ -239,7 +243,7 @@ def move(
 
 @contextmanager
 def _shown(what: str) -> Generator[Callable[[Moved], None]]:
-    """A line that says how far a move is; in a file, a line for each step."""
+    """Show the progress of a move on one line; in a file, a line for each step."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
         task = bar.add_task(what, total=None)

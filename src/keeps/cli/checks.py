@@ -1,4 +1,4 @@
-"""The checks of `keeps doctor`: each finds one thing, and says how to mend it."""
+"""The checks of `keeps doctor`: each returns one result, with advice on how to fix it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ State = Literal["ok", "note", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding. `note` is nothing wrong, but worth knowing."""
+    """One result. `note` means no fault, but worth knowing."""
 
     name: str
     state: State
@@ -40,7 +40,7 @@ class Check:
 
 
 async def run_checks(settings: Settings) -> list[Check]:
-    """All checks, in the order in which one depends on another. Nothing is written but what opening a home makes."""
+    """Run all checks, in the order of their dependencies. Nothing is written except by opening a home."""
     checks = [_python()]
     if settings.database_url is None:
         checks += _embedded(settings)
@@ -112,7 +112,7 @@ async def _sandbox() -> Check:
 
 
 def sandbox_check(walls: dict[str, Any]) -> Check:
-    """Say which of the kernel's walls stand around documents and databases, and what is open without the others."""
+    """Report which kernel protections confine documents and databases, and what is open without the others."""
     if "seccomp" not in walls:
         return Check("sandbox", "failed", f"documents and databases are refused: {walls.get('refused', 'no answer')}")
     standing = [name for name in ("namespaces", "landlock", "seccomp") if walls[name]]
@@ -202,30 +202,30 @@ def _backups(home: Path, place: Path, server_pid: int | None) -> list[Check]:
 
 
 def _log_of_backups(home: Path, place: Path, folder: Path, server_pid: int | None) -> list[Check]:
-    """What keeps the write-ahead log from the backups."""
+    """Check what keeps the write-ahead log from the backups."""
     from keeps.backups.making import ShipFailure
     from keeps.db.embedded.archiving import BACKUP_PLAN, SPOOL
 
-    for each in (folder, folder / "wal"):
-        if not os.access(each, os.R_OK | os.W_OK | os.X_OK):
-            return [Check("backups", "failed", f"user {os.geteuid()} may not write to {each}; change its owner")]
+    for path in (folder, folder / "wal"):
+        if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+            return [Check("backups", "failed", f"user {os.geteuid()} may not write to {path}; change its owner")]
     if (failure := ShipFailure.of(home)) is not None:
-        said = (
+        problem = (
             f"process {failure.pid} cannot take the log to {folder}, so it piles up in the home: {failure.error}. If it"
             " runs under systemd, name the folder in ReadWritePaths of its unit, then restart it"
         )
-        return [Check("backups", "failed", said)]
+        return [Check("backups", "failed", problem)]
     spool = place / SPOOL
     segments = list(spool.iterdir()) if os.access(spool, os.R_OK | os.X_OK) else []
-    oldest = min((each.stat().st_mtime for each in segments), default=time.time())
+    oldest = min((segment.stat().st_mtime for segment in segments), default=time.time())
     if time.time() - oldest > WAITING.total_seconds():
-        said = f"{len(segments)} segments of the log wait for {folder}"
+        problem = f"{len(segments)} segments of the log wait for {folder}"
         if server_pid is None:
-            return [Check("backups", "note", f"{said}; the next start of Keeps takes them there")]
-        return [Check("backups", "failed", f"{said}; a running keeps takes them there: see its log")]
+            return [Check("backups", "note", f"{problem}; the next start of Keeps takes them there")]
+        return [Check("backups", "failed", f"{problem}; a running keeps takes them there: see its log")]
     if server_pid is not None and psutil.Process(server_pid).create_time() < (home / BACKUP_PLAN).stat().st_mtime:
-        said = "the log is not kept until the database was stopped and started again; restart what uses it"
-        return [Check("backups", "note", said)]
+        problem = "the log is not kept until the database was stopped and started again; restart what uses it"
+        return [Check("backups", "note", problem)]
     return []
 
 
@@ -241,7 +241,7 @@ async def _database(settings: Settings) -> list[Check]:
         index = await keeps.status()
         version = await keeps.server_version()
         citus = await has_citus(keeps.database.main)
-        asked = [*await _providers(keeps), *await _asked_databases(keeps)]
+        results = [*await _providers(keeps), *await _asked_databases(keeps)]
         cells = [*await _standbys(keeps), *await _cells(keeps, settings)]
     except KeepsError as error:
         return [Check("database", "failed", error.detail)]
@@ -263,7 +263,7 @@ async def _database(settings: Settings) -> list[Check]:
         ),
     ]
     checks += cells
-    checks += asked
+    checks += results
     others = sorted(model for model in index.counts.vectors if model != index.model)
     if index.pending:
         checks.append(
@@ -286,7 +286,7 @@ async def _database(settings: Settings) -> list[Check]:
 
 
 async def _providers(keeps: Keeps) -> list[Check]:
-    """Providers of other packages that cannot be opened."""
+    """Report providers of other packages that cannot be opened."""
     faults = await keeps.providers.faults(Scope())
     return [
         Check("provider", "failed", f"{name} cannot be used: {reason}; mend or uninstall its package")
@@ -295,13 +295,13 @@ async def _providers(keeps: Keeps) -> list[Check]:
 
 
 async def _standbys(keeps: Keeps) -> list[Check]:
-    """Who leads and who lags, where standbys are read."""
+    """Report the leader and the lag of standbys, if standbys are read."""
     from keeps.db.probe import role_of
 
     if not keeps.database.standbys:
         return []
     leader = await role_of(keeps.database.main, 5)
-    found = [
+    checks = [
         Check(
             "leader", "failed", f"{leader.where} is a standby: KEEPS_DATABASE_URL must lead to the one that is written"
         )
@@ -312,46 +312,48 @@ async def _standbys(keeps: Keeps) -> list[Check]:
         try:
             role = await role_of(standby, 5)
         except KeepsError as error:
-            found.append(Check("standby", "failed", f"{error.detail}; reads go to the leader meanwhile"))
+            checks.append(Check("standby", "failed", f"{error.detail}; reads go to the leader meanwhile"))
             continue
         behind = max(0, leader.position - role.position)
         state: State = "note" if behind > FAR_BEHIND or not role.standby else "ok"
         said = f"{behind:,} bytes behind the leader" if role.standby else "is no standby"
-        found.append(Check("standby", state, f"{role.where}: {said}"))
-    return found
+        checks.append(Check("standby", state, f"{role.where}: {said}"))
+    return checks
 
 
 async def _cells(keeps: Keeps, settings: Settings) -> list[Check]:
-    """Where there are several."""
+    """Check the cells, if there are several."""
     from keeps.cells.service import CellService
 
     service = CellService(keeps, settings, {})
     cells = await service.list()
     if len(cells) == 1:
         return []
-    found = [Check("cells", "failed", f"{each.name}: {each.problem}") for each in cells if each.problem]
-    found += [
+    checks = [Check("cells", "failed", f"{cell.name}: {cell.problem}") for cell in cells if cell.problem]
+    checks += [
         Check(
             "cells",
             "note",
-            f"{each.cell} has rows of tenant {each.tenant_id}, which is in {each.is_in}: repeat keeps tenants move to"
+            f"{cell.cell} has rows of tenant {cell.tenant_id}, which is in {cell.is_in}: repeat keeps tenants move to"
             " end what was begun",
         )
-        for each in await service.left_over()
+        for cell in await service.left_over()
     ]
-    return found or [Check("cells", "ok", ", ".join(f"{each.name}: {each.tenants or 0:,} tenants" for each in cells))]
+    return checks or [Check("cells", "ok", ", ".join(f"{cell.name}: {cell.tenants or 0:,} tenants" for cell in cells))]
 
 
 async def _asked_databases(keeps: Keeps) -> list[Check]:
-    """The databases of all tenants, with what their roles may do that they need not."""
-    found: list[Check] = []
+    """Check the databases of all tenants, and report unneeded rights of their roles."""
+    checks: list[Check] = []
     count, after = 0, ""
     while page := await keeps.tenants.page(after, 100):
         for tenant in page:
             for each in await keeps.databases.list(Scope(tenant.tenant_id, "doctor", roles=frozenset({"operator"}))):
                 count += 1
-                found += [Check("databases", "note", f"{tenant.tenant_id}/{each.name}: {one}") for one in each.warnings]
+                checks += [
+                    Check("databases", "note", f"{tenant.tenant_id}/{each.name}: {one}") for one in each.warnings
+                ]
         after = page[-1].tenant_id
-    if count and not found:
-        found.append(Check("databases", "ok", f"{count} may be asked, each by a role that only reads"))
-    return found
+    if count and not checks:
+        checks.append(Check("databases", "ok", f"{count} may be asked, each by a role that only reads"))
+    return checks

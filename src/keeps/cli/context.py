@@ -1,4 +1,4 @@
-"""What every command shares: who asks, which database, how to print, how to fail."""
+"""Options and helpers of all commands: scope, database, output, errors."""
 
 from __future__ import annotations
 
@@ -85,8 +85,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class PlainConsole(Console):
-    """A console on which stored text cannot move the cursor or change colours: control characters are shown, not
-    obeyed."""
+    """A console that shows control characters, so that stored text cannot move the cursor or change colours."""
 
     def render_str(self, text: str, **named: Any) -> Text:
         return super().render_str(_shown(text), **named)
@@ -132,7 +131,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The database or server, and the scope, that a command works on."""
+    """The database or server, and the scope, of a command."""
 
     home: Path | None = None
     database_url: str | None = field(default=None, repr=False)
@@ -142,16 +141,16 @@ class Target:
     user: str = DEFAULT_USER_ID
     agent: str | None = None
     may_make: bool = False
-    """Whether the command may be the first in a new home."""
+    """True if the command may be the first in a new home."""
 
     @property
     def scope(self) -> Scope:
-        """Whoever may use the database itself may do everything."""
+        """Return the scope, with all roles: whoever may use the database itself may do everything."""
         return Scope(self.tenant, self.user, self.agent, roles=frozenset({"operator"}))
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Keeps]:
-        """An open Keeps, with a note on stderr while a first start takes its time."""
+        """Open a Keeps, with a note on stderr while a first start takes its time."""
         from keeps.engine import Keeps
 
         check_home(self.home, self.database_url, may_make=self.may_make)
@@ -166,7 +165,7 @@ class Target:
 
     @asynccontextmanager
     async def memory(self) -> AsyncGenerator[Memory]:
-        """The memory of the scope: in process, or at --url."""
+        """Provide the memory of the scope: in process, or at --url."""
         scope = self.scope
         if self.url:
             async with self.client() as client:
@@ -187,10 +186,10 @@ class Target:
 
 
 def check_home(home: Path | None, database_url: str | None, *, may_make: bool = False) -> None:
-    """Let a misspelt home be no new, empty database.
+    """Refuse a misspelt home, instead of making a new, empty database.
 
-    Raises NotFoundError where a home that was named holds neither a database nor settings. `may_make`: say on stderr
-    that one is made.
+    Raises NotFoundError if a named home has neither a database nor settings. `may_make`: make it, with a note on
+    stderr.
     """
     from keeps.db.embedded.places import server_place
     from keeps.settings import load_settings
@@ -207,7 +206,7 @@ def check_home(home: Path | None, database_url: str | None, *, may_make: bool = 
 
 
 def in_process(memory: Memory) -> TypeIs[LocalMemory]:
-    """Whether it is the engine's own, which can show how far it is; a server's cannot. Loads neither."""
+    """Return whether a memory is the engine's own, which can show progress. Loads neither kind."""
     return hasattr(memory, "keeps")
 
 
@@ -223,14 +222,14 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 
 
 def targeted(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command, in place of its parameter `target`, the options that say whose memory and where."""
+    """Replace the parameter `target` of a command by the options for scope and place."""
     signature = inspect.signature(command, eval_str=True)
-    parameters = [each for name, each in signature.parameters.items() if name != "target"]
+    parameters = [parameter for name, parameter in signature.parameters.items() if name != "target"]
     parameters += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for name, (kind, default) in _OPTIONS.items()
     ]
-    ordered = sorted(parameters, key=lambda each: each.kind is inspect.Parameter.KEYWORD_ONLY)
+    ordered = sorted(parameters, key=lambda parameter: parameter.kind is inspect.Parameter.KEYWORD_ONLY)
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> None:
@@ -238,9 +237,9 @@ def targeted(command: Callable[..., None]) -> Callable[..., None]:
         command(**given, target=target)
 
     wrapped.__signature__ = signature.replace(  # pyright: ignore[reportAttributeAccessIssue]
-        parameters=[each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in ordered]
+        parameters=[parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in ordered]
     )
-    wrapped.__annotations__ = {each.name: each.annotation for each in ordered}
+    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
     return wrapped
 
 
@@ -252,5 +251,5 @@ def run(work: Callable[[], Coroutine[object, object, int | None]]) -> None:
 
 
 def print_json(value: object) -> None:
-    """One JSON document on stdout, as it is: no colours, no wrapping."""
+    """Print one JSON document on stdout, without colours or wrapping."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""context, say, notes, end, insights, audit, sources: conversations and what goes into the prompt."""
+"""context, say, notes, end, insights, audit, sources: conversations and prompts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def context(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """What to put into the prompt: Markdown within a budget of tokens."""
+    """Print the context for a prompt: Markdown within a budget of tokens."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -87,7 +87,7 @@ def say(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Store what was said in a conversation; print the facts that were read in it."""
+    """Store a message of a conversation; print the facts that were found in it."""
     messages = _lines() if content == "-" else [{"role": role, "content": content}]
 
     async def work() -> None:
@@ -108,29 +108,30 @@ def say(
 
 
 def notes(session: SessionId, *, target: Target, as_json: Json = False) -> None:
-    """What a conversation is about: summary, decisions, action items, the last messages."""
+    """Show the notes of a conversation: summary, decisions, action items, the last messages."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.session_notes(session)
+            session_notes = await memory.session_notes(session)
         if as_json:
-            print_json(found.model_dump(mode="json") if found else None)
+            print_json(session_notes.model_dump(mode="json") if session_notes else None)
             return
-        if found is None:
+        if session_notes is None:
             out.print(f'Nothing was said in {session!r}. [dim]keeps say {session} "…"[/]')
             return
         out.print(
-            f"[bold]{found.message_count} messages[/], fresh until {found.expires_at:%Y-%m-%d %H:%M}", highlight=False
+            f"[bold]{session_notes.message_count} messages[/], fresh until {session_notes.expires_at:%Y-%m-%d %H:%M}",
+            highlight=False,
         )
-        out.print(found.summary or "[dim]no summary yet: it rolls on every five messages[/]", highlight=False)
-        for note in found.items:
+        out.print(session_notes.summary or "[dim]no summary yet: it rolls on every five messages[/]", highlight=False)
+        for note in session_notes.items:
             out.print(f"  [cyan]{note.kind.replace('_', ' ')}[/]  {escape(note.text)}", highlight=False)
 
     run(work)
 
 
 def end(session: SessionId, *, target: Target, as_json: Json = False) -> None:
-    """End a conversation: its summary is kept now, what matters of it in an hour."""
+    """End a conversation: its summary is stored now, its important parts in an hour."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -144,34 +145,34 @@ def end(session: SessionId, *, target: Target, as_json: Json = False) -> None:
 
 
 def insights(*, target: Target, as_json: Json = False) -> None:
-    """One's own memory in numbers: totals, growth, use, decay ahead, junk, storage, index lag."""
+    """Show statistics of your own memory: totals, growth, use, decay ahead, junk, storage, index lag."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.insights()
+            report = await memory.insights()
         if as_json:
-            print_json(found.model_dump(mode="json"))
+            print_json(report.model_dump(mode="json"))
         else:
-            _print_insights(found)
+            _print_insights(report)
 
     run(work)
 
 
 def junk(*, target: Target, as_json: Json = False) -> None:
-    """What a promotion run would promote now, and how much of it is small talk or a mere question. Changes nothing."""
+    """Show what a promotion run would promote now, and the share of small talk and mere questions. Changes nothing."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.audit_junk()
+            report = await memory.audit_junk()
         if as_json:
-            print_json(found.model_dump(mode="json"))
+            print_json(report.model_dump(mode="json"))
             return
         out.print(
-            f"would be promoted now: {found.would_promote}, of it junk {found.would_promote_junk}", highlight=False
+            f"would be promoted now: {report.would_promote}, of it junk {report.would_promote_junk}", highlight=False
         )
-        out.print(f"promoted before: {found.promoted}, of it junk {found.promoted_junk}", highlight=False)
-        out.print(f"junk share: {found.junk_share:.1%}", highlight=False)
-        for text in found.examples:
+        out.print(f"promoted before: {report.promoted}, of it junk {report.promoted_junk}", highlight=False)
+        out.print(f"junk share: {report.junk_share:.1%}", highlight=False)
+        for text in report.examples:
             out.print(f"  {text}", markup=False, highlight=False)
 
     run(work)
@@ -186,7 +187,7 @@ def add(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Tell agents of something that can be looked up."""
+    """Tell agents of a source that can be looked up."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -203,20 +204,20 @@ def add(
 
 
 def list_sources(*, target: Target, as_json: Json = False) -> None:
-    """What can be looked up, as agents are told of it."""
+    """List the sources that agents are told of."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.list_sources()
+            sources = await memory.list_sources()
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([source.model_dump(mode="json") for source in sources])
             return
-        for each in found:
+        for source in sources:
             out.print(
-                f"[bold]{escape(each.name)}[/] ({each.kind}, {each.visibility}): {escape(each.purpose)}",
+                f"[bold]{escape(source.name)}[/] ({source.kind}, {source.visibility}): {escape(source.purpose)}",
                 highlight=False,
             )
-        if not found:
+        if not sources:
             out.print(
                 'Agents are told of nothing. [dim]keeps sources add metrics --kind database --purpose "Users and orders'
                 ' by day"[/]'
@@ -226,7 +227,7 @@ def list_sources(*, target: Target, as_json: Json = False) -> None:
 
 
 def remove(name: Annotated[str, typer.Argument(help="Its name.")], *, target: Target) -> None:
-    """Tell of it no more."""
+    """Remove a source."""
 
     async def work() -> None:
         async with target.memory() as memory:

@@ -1,4 +1,4 @@
-"""databases: add, list, refresh, remove and ask; secrets: the keys that their credentials are kept under."""
+"""databases: add, list, refresh, remove and query; secrets: the keys that seal their credentials."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def add(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Let tables of a database be asked. Its URL is kept sealed under KEEPS_SECRET_KEYS, and never shown again."""
+    """Let tables of a database be queried. Its URL is stored sealed under KEEPS_SECRET_KEYS, and never shown again."""
     place = address or os.environ.get("KEEPS_DATABASE_TO_ASK") or typer.prompt("URL of the database", hide_input=True)
     wanted: dict[str, Any] = {}
-    for each in tables:
-        table, some, columns = each.partition("=")
+    for text in tables:
+        table, some, columns = text.partition("=")
         wanted[table.strip()] = [one.strip() for one in columns.split(",") if one.strip()] if some else "*"
     shown: dict[str, list[str]] = {}
-    for each in samples or ():
-        table, _, column = each.rpartition(".")
+    for text in samples or ():
+        table, _, column = text.rpartition(".")
         if not table:
-            raise ValidationFailedError(f"--sample {each!r} names no column; write users.city")
+            raise ValidationFailedError(f"--sample {text!r} names no column; write users.city")
         shown.setdefault(table, []).append(column)
 
     async def work() -> None:
@@ -75,24 +75,24 @@ def add(
 
 
 def list_databases(*, target: Target, as_json: Json = False) -> None:
-    """The databases that you may ask, with their tables."""
+    """List the databases that you may query, with their tables."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.list_databases()
+            databases = await memory.list_databases()
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([database.model_dump(mode="json") for database in databases])
             return
-        if not found:
+        if not databases:
             out.print("No databases yet. [dim]`keeps databases add` adds one.[/]")
-        for each in found:
-            _print_database(each)
+        for database in databases:
+            _print_database(database)
 
     run(work)
 
 
 def refresh(name: Name, *, target: Target, as_json: Json = False) -> None:
-    """Read again what its tables are."""
+    """Read the tables of a database again."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -103,7 +103,7 @@ def refresh(name: Name, *, target: Target, as_json: Json = False) -> None:
 
 
 def remove(name: Name, *, target: Target) -> None:
-    """Ask it no more, and forget its credentials."""
+    """Remove a database and its credentials."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -121,7 +121,7 @@ def ask(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Ask in plain language: the LLM writes SQL, which passes the gate."""
+    """Ask in plain language: the LLM writes SQL, which must pass the gate."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -139,7 +139,7 @@ def sql(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Ask in SQL: one SELECT over tables and columns that may be asked."""
+    """Run SQL: one SELECT over listed tables and columns."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -156,22 +156,22 @@ def queries(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """What was asked of databases, newest first."""
+    """List the audit of database queries, newest first."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = (await memory.list_queries(user_id=of, limit=limit)).items
+            audits = (await memory.list_queries(user_id=of, limit=limit)).items
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([audit.model_dump(mode="json") for audit in audits])
             return
-        if not found:
+        if not audits:
             out.print("Nothing was asked yet.")
-        for each in found:
-            colour = {"allowed": "green", "refused": "red"}.get(each.outcome, "yellow")
-            rule = f" ({each.rule})" if each.rule else ""
+        for audit in audits:
+            colour = {"allowed": "green", "refused": "red"}.get(audit.outcome, "yellow")
+            rule = f" ({audit.rule})" if audit.rule else ""
             out.print(
-                f"{each.asked_at:%Y-%m-%d %H:%M} [{colour}]{each.outcome}[/]{escape(rule)}  {escape(each.database)},"
-                f" {each.rows} rows, {each.took_ms} ms  [dim]{escape(each.question or each.sql or '')}[/]"
+                f"{audit.asked_at:%Y-%m-%d %H:%M} [{colour}]{audit.outcome}[/]{escape(rule)}  {escape(audit.database)},"
+                f" {audit.rows} rows, {audit.took_ms} ms  [dim]{escape(audit.question or audit.sql or '')}[/]"
             )
 
     run(work)
@@ -183,7 +183,7 @@ def new() -> None:
 
 
 def rotate(*, target: Target, as_json: Json = False) -> None:
-    """Seal all credentials with the first of KEEPS_SECRET_KEYS; then the others may go. Ended half way, it goes on."""
+    """Seal all credentials with the first of KEEPS_SECRET_KEYS; then the others may be removed. It can be repeated."""
 
     async def work() -> None:
         done = tenants = 0

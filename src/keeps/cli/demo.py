@@ -58,7 +58,7 @@ def demo(
 
 
 async def _story(place: Path, database_url: str | None) -> int:
-    """In a tenant of its own, so it can be told again."""
+    """Play the story in a new tenant, so that it can be repeated."""
     from keeps.cli.story import tell
 
     return await tell(Target(place, database_url, tenant=f"story-{new_id().hex[-8:]}"))
@@ -149,17 +149,17 @@ async def _correct(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
 
 async def _forget(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
     _title("Forget", "Alice asked to forget the wifi password: content, vectors and event payloads go.")
-    asked = await alice.recall(FORGOTTEN_QUESTION, limit=10)
-    found = [hit.memory for hit in asked.hits if FORGOTTEN in hit.memory.content]
+    result = await alice.recall(FORGOTTEN_QUESTION, limit=10)
+    memories = [hit.memory for hit in result.hits if FORGOTTEN in hit.memory.content]
     with _step("forget a secret for good", steps):
-        for memory in found:
+        for memory in memories:
             await alice.forget(memory.memory_id, hard=True)
-    asked = await alice.recall(FORGOTTEN_QUESTION, limit=50, include_superseded=True)
-    left = sum(FORGOTTEN in hit.memory.content for hit in asked.hits)
-    events = [event for memory in found for event in await alice.history(memory.memory_id)]
+    result = await alice.recall(FORGOTTEN_QUESTION, limit=50, include_superseded=True)
+    left = sum(FORGOTTEN in hit.memory.content for hit in result.hits)
+    events = [event for memory in memories for event in await alice.history(memory.memory_id)]
     out.print(
-        f"  forgotten: {len(found)}; found afterwards: {left}; in the log: {', '.join(event.type for event in events)},"
-        f" contents erased: {FORGOTTEN not in str(events)}"
+        f"  forgotten: {len(memories)}; found afterwards: {left}; in the log:"
+        f" {', '.join(event.type for event in events)}, contents erased: {FORGOTTEN not in str(events)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""documents: add, sync, list, read, search and delete what can be looked up."""
+"""documents: add, sync, list, read, search and delete."""
 
 from __future__ import annotations
 
@@ -43,15 +43,17 @@ def add(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Add files, or new versions of them. What is refused is named; the others are stored. Exit code 1 where one was
-    refused."""
+    """Add files, or new versions of them.
+
+    Refused files are named; the others are stored. Exit code 1 if one was refused.
+    """
 
     async def work() -> int:
         if title is not None and len(files) > 1:
             raise ValidationFailedError("--title names one document; give one file")
         if source is not None and len(files) > 1:
             raise ValidationFailedError("--source names one document; give one file")
-        told: list[dict[str, object]] = []
+        results: list[dict[str, object]] = []
         async with target.memory() as memory:
             for number, file in enumerate(files, 1):
                 try:
@@ -72,15 +74,15 @@ def add(
                         detail = f"{str(file)!r} is a folder: `keeps documents sync {file}` brings it in"
                     elif isinstance(error, NotConfiguredError):
                         detail = f"{str(file)!r}: {detail}"
-                    told.append({"file": str(file), "error": detail})
+                    results.append({"file": str(file), "error": detail})
                     err.print(f"[red]refused[/]  {escape(detail)}", highlight=False)
                 else:
-                    told.append({"file": str(file), **receipt.model_dump(mode="json")})
+                    results.append({"file": str(file), **receipt.model_dump(mode="json")})
                     if not as_json:
                         _print_receipt(receipt)
         if as_json:
-            print_json(told)
-        return int(any("error" in each for each in told))
+            print_json(results)
+        return int(any("error" in each for each in results))
 
     run(work)
 
@@ -99,8 +101,7 @@ def sync(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Bring documents in line with a folder, again and again: only what changed moves. Exit code 1 where a file was
-    refused."""
+    """Synchronize documents with a folder; only changes are sent. Exit code 1 if a file was refused."""
 
     async def work() -> int:
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
@@ -141,18 +142,18 @@ def list_documents(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """The documents, newest first."""
+    """List the documents, newest first."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = (await memory.list_documents(limit=limit)).items
+            documents = (await memory.list_documents(limit=limit)).items
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([document.model_dump(mode="json") for document in documents])
             return
-        if not found:
+        if not documents:
             out.print("No documents yet. [dim]`keeps documents add FILE` adds one.[/]")
-        for each in found:
-            _print_document(each)
+        for document in documents:
+            _print_document(document)
 
     run(work)
 
@@ -165,17 +166,17 @@ def search(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """The passages that answer best, and where they stand."""
+    """Show the passages that answer best, and their places."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.search_documents(query, limit=limit, tags=tags)
+            result = await memory.search_documents(query, limit=limit, tags=tags)
         if as_json:
-            print_json(found.model_dump(mode="json"))
+            print_json(result.model_dump(mode="json"))
             return
-        if found.nothing_known:
-            out.print("[dim]Nothing speaks of this; these come nearest.[/]" if found.hits else "No document has this.")
-        for place, hit in enumerate(found.hits, 1):
+        if result.nothing_known:
+            out.print("[dim]Nothing speaks of this; these come nearest.[/]" if result.hits else "No document has this.")
+        for place, hit in enumerate(result.hits, 1):
             where = hit.citations[0]
             page = f", page {where.page}" if where.page is not None else ""
             path = " > ".join(dict.fromkeys((where.title, *where.headings)))
@@ -199,18 +200,18 @@ def read(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """A document's text, or a stretch of it."""
+    """Print a document's text, or a range of it."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.read_document(document_id, start=start, length=length)
+            document = await memory.read_document(document_id, start=start, length=length)
         if as_json:
-            print_json(found.model_dump(mode="json"))
+            print_json(document.model_dump(mode="json"))
             return
-        out.print(escape(found.text), highlight=False)
-        if found.start + len(found.text) < found.characters:
-            shown = found.start + len(found.text)
-            err.print(f"[dim]{shown:,} of {found.characters:,} characters; go on with --start {shown}[/]")
+        out.print(escape(document.text), highlight=False)
+        if document.start + len(document.text) < document.characters:
+            shown = document.start + len(document.text)
+            err.print(f"[dim]{shown:,} of {document.characters:,} characters; go on with --start {shown}[/]")
 
     run(work)
 
@@ -222,7 +223,7 @@ def delete(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Remove a document, with the passages that no other one says."""
+    """Remove a document and the passages that no other one has."""
 
     async def work() -> None:
         async with target.memory() as memory:

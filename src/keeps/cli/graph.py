@@ -1,4 +1,4 @@
-"""graph: entities, edges, and the ways between them."""
+"""graph: entities, edges, and paths between them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def add(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Store an entity, or bring the one of this type and name up to date."""
+    """Store an entity, or update the one of this type and name."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -66,7 +66,7 @@ def link(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Store an edge between two entities that are there: keeps graph link Alice works_at Acme"""
+    """Store an edge between two existing entities: keeps graph link Alice works_at Acme"""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -90,7 +90,7 @@ def list_entities(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Entities, newest first."""
+    """List entities, newest first."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -121,21 +121,24 @@ def show(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """One entity with its edges."""
+    """Show one entity with its edges."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await _entity(memory, entity)
-            edges = await memory.get_relations(found.entity_id, as_of=as_of)
-            others: dict[UUID, str] = {found.entity_id: found.name}
-            for each in {end for edge in edges for end in (edge.source_id, edge.target_id)} - set(others):
-                others[each] = (await memory.get_entity(each)).name
+            subject = await _entity(memory, entity)
+            edges = await memory.get_relations(subject.entity_id, as_of=as_of)
+            others: dict[UUID, str] = {subject.entity_id: subject.name}
+            for item in {end for edge in edges for end in (edge.source_id, edge.target_id)} - set(others):
+                others[item] = (await memory.get_entity(item)).name
         if as_json:
             print_json(
-                {"entity": found.model_dump(mode="json"), "relations": [each.model_dump(mode="json") for each in edges]}
+                {
+                    "entity": subject.model_dump(mode="json"),
+                    "relations": [item.model_dump(mode="json") for item in edges],
+                }
             )
             return
-        _print_entity(found, as_json=False)
+        _print_entity(subject, as_json=False)
         for edge in edges:
             out.print(
                 f"  {escape(others[edge.source_id])} [dim]─{escape(edge.relation_type)}→[/]"
@@ -158,7 +161,7 @@ def traverse(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """What is reached from an entity, nearest first; or paths along a pattern."""
+    """Show what can be reached from an entity, nearest first; or paths along a pattern."""
     wanted: Any = direction
 
     async def work() -> None:
@@ -180,7 +183,7 @@ def path(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """The shortest way between two entities."""
+    """Show the shortest path between two entities."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -197,7 +200,7 @@ def merge(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Two entities are the same: the first takes the second in. `unmerge` undoes it."""
+    """Merge two entities that are the same: the first takes over the second. `unmerge` undoes it."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -216,7 +219,7 @@ def unmerge(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """They were not the same: the one that was taken in stands alone again."""
+    """Undo a merge: the entity that was taken over is separate again."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -226,7 +229,7 @@ def unmerge(
 
 
 def delete(entity: Named, hard: Hard = False, *, target: Target, as_json: Json = False) -> None:
-    """Delete an entity with its edges. One that was found in text does not come back."""
+    """Delete an entity with its edges. One found in text does not come back."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -254,15 +257,17 @@ def read(
 
                 with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
                     task = bar.add_task("reading memories", total=None)
-                    found = await memory.keeps.reader.read(
+                    reading = await memory.keeps.reader.read(
                         target.scope, again=again, progress=lambda done: bar.advance(task, done)
                     )
             else:
-                found = await memory.read_entities(again=again)
+                reading = await memory.read_entities(again=again)
         if as_json:
-            print_json(found.model_dump(mode="json"))
+            print_json(reading.model_dump(mode="json"))
         else:
-            out.print(f"{found.memories:,} memories read: {found.entities:,} new entities, {found.mentions:,} mentions")
+            out.print(
+                f"{reading.memories:,} memories read: {reading.entities:,} new entities, {reading.mentions:,} mentions"
+            )
 
     run(work)
 
@@ -274,19 +279,19 @@ def mentions(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """The memories that speak of an entity, newest first."""
+    """List the memories that mention an entity, newest first."""
 
     async def work() -> None:
         async with target.memory() as memory:
             found = await memory.get_mentions(entity_id=(await _entity(memory, entity)).entity_id, limit=limit)
-            told = [await memory.get(each.memory_id) for each in found if not each.rejected]
+            memories = [await memory.get(item.memory_id) for item in found if not item.rejected]
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([item.model_dump(mode="json") for item in found])
             return
-        if not told:
+        if not memories:
             out.print("No memory speaks of it. [dim]`keeps graph read` reads those that are new.[/]")
-        for each in told:
-            out.print(f"  {each.valid_from:%Y-%m-%d}  {escape(each.content[:120])}  [dim]{each.memory_id}[/]")
+        for item in memories:
+            out.print(f"  {item.valid_from:%Y-%m-%d}  {escape(item.content[:120])}  [dim]{item.memory_id}[/]")
 
     run(work)
 
@@ -295,27 +300,27 @@ async def _entity(memory: Memory, wanted: str) -> Entity:
     try:
         return await memory.get_entity(UUID(wanted))
     except ValueError:
-        found = (await memory.list_entities(name=wanted, limit=2)).items
-    if not found:
+        entities = (await memory.list_entities(name=wanted, limit=2)).items
+    if not entities:
         raise NotFoundError(f"no entity is named {wanted!r}; `keeps graph list` shows what there is")
-    if len(found) > 1:
+    if len(entities) > 1:
         raise ValidationFailedError(
             f"several entities are named {wanted!r}; say which by its id: "
-            + ", ".join(f"{each.entity_id} ({each.entity_type})" for each in found)
+            + ", ".join(f"{each.entity_id} ({each.entity_type})" for each in entities)
         )
-    return found[0]
+    return entities[0]
 
 
 def _object(text: str | None) -> dict[str, JsonValue] | None:
     if text is None:
         return None
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise ValidationFailedError('--properties must be a JSON object, such as {"role": "cook"}')
-    return found
+    return value
 
 
 def _print_entity(entity: Entity, *, as_json: bool) -> None:
@@ -331,12 +336,12 @@ def _print_traversal(found: Traversal, *, as_json: bool, by_path: bool) -> None:
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
-    names = {each.entity_id: each.name for each in found.entities}
-    kinds = {(each.source_id, each.target_id): each.relation_type for each in found.relations}
+    names = {item.entity_id: item.name for item in found.entities}
+    kinds = {(item.source_id, item.target_id): item.relation_type for item in found.relations}
     if by_path:
-        for each in found.paths:
-            shown = escape(names[each[0]])
-            for here, there in itertools.pairwise(each):
+        for item in found.paths:
+            shown = escape(names[item[0]])
+            for here, there in itertools.pairwise(item):
                 forward, back = kinds.get((here, there)), kinds.get((there, here))
                 arrow = f"─{forward}→" if forward else f"←{back}─"
                 shown += f" [dim]{escape(arrow)}[/] {escape(names[there])}"

@@ -49,8 +49,11 @@ def import_files(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Bring in chats, LoCoMo, Markdown folders, plain text, or an export. Stop and repeat it as you like: nothing is
-    stored twice."""
+    """Import chats, LoCoMo, Markdown folders, plain text, or an export.
+
+    You can interrupt and repeat it: nothing is stored
+    twice.
+    """
     if form == "keeps" or (form == "auto" and _is_export(path)):
         if not path.is_file():
             raise ValidationFailedError(f"no file {path}")
@@ -67,8 +70,8 @@ def import_files(
         records = list(read_folder(path) if memory_folder else read(path, chosen))
         if dry_run:
             good = sum(record.memory is not None for record in records)
-            wrong = [(each.place, each.problem or "cannot be stored") for each in records if each.memory is None]
-            notes = [(each.place, each.note) for each in records if each.note is not None]
+            wrong = [(item.place, item.problem or "cannot be stored") for item in records if item.memory is None]
+            notes = [(item.place, item.note) for item in records if item.note is not None]
             _print(Summary(Counter({"would be stored": good} if good else {}), wrong, notes), as_json=as_json)
             return 1 if wrong and not good else 0
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -79,7 +82,7 @@ def import_files(
                 if wait and in_process(memory):
                     indexer, who = memory.keeps.indexer, (target.tenant, target.user)
                     waiting = await indexer.users_to_index()
-                    pending = sum(each.pending for each in waiting if (each.tenant_id, each.user_id) == who)
+                    pending = sum(item.pending for item in waiting if (item.tenant_id, item.user_id) == who)
                     indexing = bar.add_task("indexing", total=pending)
                     await indexer.index_user(target.scope, lambda count: bar.advance(indexing, count))
         _print(summary, as_json=as_json)
@@ -147,7 +150,10 @@ def export(
 
 @contextmanager
 def _private(path: Path) -> Generator[TextIO]:
-    """A file that only its owner reads, and that takes its name when it is whole. What is no file is written to."""
+    """Open a file that only its owner can read, and that gets its name when it is complete.
+
+    A target that is not a regular file is written to directly.
+    """
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8") as stream:
             yield stream

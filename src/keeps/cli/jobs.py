@@ -1,4 +1,4 @@
-"""worker, run-job, jobs, operations: background work, its queue and its receipts."""
+"""worker, run-job, jobs, operations: background jobs, their queue and their results."""
 
 from __future__ import annotations
 
@@ -45,8 +45,11 @@ def worker(
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Run background jobs until Ctrl-C: sessions, promotion, decay, consolidation, expiry, the index. `keeps serve`
-    does so, too."""
+    """Run background jobs until Ctrl-C: sessions, promotion, decay, consolidation, expiry, the index.
+
+    `keeps serve` runs them,
+    too.
+    """
 
     async def work() -> None:
         from keeps.server.gauges import serving_metrics
@@ -85,7 +88,7 @@ def run_job(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Run a job now, due or not, and print what it did."""
+    """Run a job now, due or not, and print its result."""
 
     async def work() -> None:
         from keeps.lifecycle.service import check_job
@@ -138,7 +141,7 @@ def list_operations(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """What background jobs did to the tenant, newest first."""
+    """List the operations of background jobs in the tenant, newest first."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -158,7 +161,7 @@ def list_operations(
 
 
 def show(operation_id: OperationId, *, target: Target, as_json: Json = False) -> None:
-    """One operation, with what it did to one's own memories."""
+    """Show one operation, with its changes to your own memories."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -177,7 +180,7 @@ def show(operation_id: OperationId, *, target: Target, as_json: Json = False) ->
 
 
 def undo(operation_id: OperationId, *, target: Target, as_json: Json = False) -> None:
-    """Take back what an operation did, for the whole tenant, as one."""
+    """Undo an operation for the whole tenant, as one."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -191,43 +194,42 @@ def undo(operation_id: OperationId, *, target: Target, as_json: Json = False) ->
 
 
 def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """How many jobs wait, are at work, and were given up."""
+    """Show the number of jobs that wait, run, and were given up."""
 
     async def work() -> None:
         async with Target(home, database_url).open() as keeps:
-            found = await keeps.queue.status()
+            counts = await keeps.queue.status()
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([count.model_dump(mode="json") for count in counts])
             return
-        if not found:
+        if not counts:
             out.print("The queue is empty.")
             return
         table = Table("job", "status", "jobs", "oldest")
-        for each in found:
-            table.add_row(each.job, each.status, str(each.jobs), f"{each.oldest:%Y-%m-%d %H:%M:%S}")
+        for count in counts:
+            table.add_row(count.job, count.status, str(count.jobs), f"{count.oldest:%Y-%m-%d %H:%M:%S}")
         out.print(table)
 
     run(work)
 
 
 def held(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Dead letters: jobs that failed after all attempts."""
+    """List the dead letters: jobs that failed after all attempts."""
 
     async def work() -> None:
         async with Target(home, database_url).open() as keeps:
-            found = await keeps.queue.held()
+            jobs = await keeps.queue.held()
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([job.model_dump(mode="json") for job in jobs])
             return
-        for each in found:
+        for job in jobs:
             out.print(
-                f"{each.id}  {each.job} of {each.tenant_id}, {each.attempts} attempts, last"
-                f" {each.failed_at:%Y-%m-%d %H:%M}",
+                f"{job.id}  {job.job} of {job.tenant_id}, {job.attempts} attempts, last {job.failed_at:%Y-%m-%d %H:%M}",
                 highlight=False,
             )
         out.print(
             "None is held."
-            if not found
+            if not jobs
             else "[dim]Again: keeps jobs retry ID, or --all; why: keeps operations list --tenant …[/]"
         )
 

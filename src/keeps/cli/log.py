@@ -42,20 +42,20 @@ def list_events(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """What happened, oldest first."""
+    """List events, oldest first."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.events(after=after, types=types, limit=limit)
+            events = await memory.events(after=after, types=types, limit=limit)
         if as_json:
-            print_json([event.model_dump(mode="json") for event in found])
+            print_json([event.model_dump(mode="json") for event in events])
             return
-        if not found:
+        if not events:
             out.print("No events. [dim]Is it the right --tenant and --user?[/]")
-        for event in found:
+        for event in events:
             _print_event(event)
-        if found:
-            err.print(f"[dim]later ones: --after {found[-1].sequence}[/]")
+        if events:
+            err.print(f"[dim]later ones: --after {events[-1].sequence}[/]")
 
     run(work)
 
@@ -67,7 +67,7 @@ def follow(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Print events as they happen, until Ctrl-C. With --json a line each."""
+    """Print events as they happen, until Ctrl-C; with --json, one line for each."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -82,31 +82,31 @@ def follow(
 
 
 def verify(*, target: Target, as_json: Json = False) -> None:
-    """Compare the tenant's rows with what its events tell, byte by byte. Exit code 1 where they differ."""
+    """Compare the tenant's rows with its events, byte by byte. Exit code 1 if they differ."""
 
     async def work() -> int:
         started = time.monotonic()
         async with target.memory() as memory:
             with err.status("replaying …"):
-                found = await memory.admin.verify_events()
+                result = await memory.admin.verify_events()
         seconds = time.monotonic() - started
         if as_json:
-            print_json(found.model_dump(mode="json"))
-            return 0 if found.equal else 1
-        for table, rows in found.compared.items():
+            print_json(result.model_dump(mode="json"))
+            return 0 if result.equal else 1
+        for table, rows in result.compared.items():
             out.print(f"  {table:<16}{rows:>12,} rows")
-        speed = f"{found.events:,} events in {seconds:.1f} s, {found.events / max(seconds, 1e-9):,.0f} a second"
-        if found.equal and not found.events:
+        speed = f"{result.events:,} events in {seconds:.1f} s, {result.events / max(seconds, 1e-9):,.0f} a second"
+        if result.equal and not result.events:
             err.print("[dim]this tenant has no events; is it the right --tenant?[/]")
-        if found.equal:
+        if result.equal:
             out.print(f"[bold green]equal[/]: every row is, to the byte, what its events tell ({speed})")
             return 0
-        first = found.differences[0]
+        first = result.differences[0]
         out.print(f"[bold red]different[/] ({speed}). The first difference:")
         columns = f", in {', '.join(first.columns)}" if first.problem == "differs" else ""
         out.print(f"  {first.table} {escape(json.dumps(first.row, ensure_ascii=False))}: {first.problem}{columns}")
-        if len(found.differences) > 1:
-            out.print(f"  and at least {len(found.differences) - 1} more; --json lists them")
+        if len(result.differences) > 1:
+            out.print(f"  and at least {len(result.differences) - 1} more; --json lists them")
         return 1
 
     run(work)
@@ -128,14 +128,13 @@ def replay(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Rebuild the tenant's memories, state and graph from its events alone; without --into only count what there would
-    be."""
+    """Rebuild the tenant's memories, state and graph from its events alone; without --into only count the rows."""
     moment = until.replace(tzinfo=UTC) if until and until.tzinfo is None else until
 
     async def work() -> None:
         if into is None:
             async with target.memory() as memory:
-                found = await memory.admin.replay_events(until=moment)
+                tables = await memory.admin.replay_events(until=moment)
         else:
             from keeps.events.rebuild import rebuild
 
@@ -145,11 +144,11 @@ def replay(
                 url = admin_url or keeps.admin_url
                 if url is None:
                     raise NotConfiguredError("--into makes a schema: give --admin-url of PostgreSQL's administrator")
-                found = await rebuild(url, into, target.tenant, moment)
+                tables = await rebuild(url, into, target.tenant, moment)
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([each.model_dump(mode="json") for each in tables])
             return
-        for each in found:
+        for each in tables:
             out.print(f"  {each.table:<16}{each.rows:>12,} rows")
         if into:
             out.print(f"rebuilt in schema {escape(into)}; it has no row security, so drop it when you are done")
@@ -168,13 +167,13 @@ def retire(
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.admin.retire_events(older_than_days)
+            result = await memory.admin.retire_events(older_than_days)
         if as_json:
-            print_json(found.model_dump(mode="json"))
+            print_json(result.model_dump(mode="json"))
         else:
             out.print(
-                f"{found.removed:,} events recorded before {found.before:%Y-%m-%d} are removed; replay still needs"
-                f" {found.kept:,}"
+                f"{result.removed:,} events recorded before {result.before:%Y-%m-%d} are removed; replay still needs"
+                f" {result.kept:,}"
             )
 
     run(work)
@@ -187,8 +186,10 @@ def add(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Send the tenant's events to a URL, as long as `keeps serve` runs. The secret that signs them is printed this
-    once."""
+    """Send the tenant's events to a URL, as long as `keeps serve` runs.
+
+    The secret that signs them is printed only this once.
+    """
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -204,28 +205,28 @@ def add(
 
 
 def list_webhooks(*, target: Target, as_json: Json = False) -> None:
-    """The tenant's webhooks, newest first."""
+    """List the tenant's webhooks, newest first."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.admin.list_webhooks()
+            webhooks = await memory.admin.list_webhooks()
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([webhook.model_dump(mode="json") for webhook in webhooks])
             return
-        if not found:
+        if not webhooks:
             out.print("No webhooks. [dim]`keeps webhooks add URL` adds one.[/]")
             return
         table = Table(
             Column("webhook", no_wrap=True), "url", "types", "up to", "failures", "state", box=None, header_style="dim"
         )
-        for each in found:
-            state = f"{each.last_error}, again at {each.next_attempt_at:%H:%M:%S}" if each.attempts else "fine"
+        for webhook in webhooks:
+            state = f"{webhook.last_error}, again at {webhook.next_attempt_at:%H:%M:%S}" if webhook.attempts else "fine"
             table.add_row(
-                str(each.webhook_id),
-                escape(each.url),
-                ", ".join(each.types),
-                str(each.position),
-                str(each.failures),
+                str(webhook.webhook_id),
+                escape(webhook.url),
+                ", ".join(webhook.types),
+                str(webhook.position),
+                str(webhook.failures),
                 state,
             )
         out.print(table)
@@ -234,29 +235,30 @@ def list_webhooks(*, target: Target, as_json: Json = False) -> None:
 
 
 def remove(webhook_id: WebhookId, *, target: Target, as_json: Json = False) -> None:
-    """Send no more to it."""
+    """Remove a webhook."""
     _change(webhook_id, target, "remove", "is removed", as_json=as_json)
 
 
 def retry(webhook_id: WebhookId, *, target: Target, as_json: Json = False) -> None:
-    """Send its dead letters again, and what came after the first of them."""
+    """Send the failed events of a webhook again, and all events after the first of them."""
     _change(webhook_id, target, "retry", "tries again", as_json=as_json)
 
 
 def failures(webhook_id: WebhookId, *, target: Target, as_json: Json = False) -> None:
-    """Events that it did not take after all attempts."""
+    """List the events that a webhook did not accept after all attempts."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.admin.list_webhook_failures(webhook_id)
+            events = await memory.admin.list_webhook_failures(webhook_id)
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([event.model_dump(mode="json") for event in events])
             return
-        if not found:
+        if not events:
             out.print("No failures.")
-        for each in found:
+        for event in events:
             out.print(
-                f"  event {each.sequence}: {each.error} after {each.attempts} attempts, {each.failed_at:%Y-%m-%d %H:%M}"
+                f"  event {event.sequence}: {event.error} after {event.attempts} attempts,"
+                f" {event.failed_at:%Y-%m-%d %H:%M}"
             )
 
     run(work)

@@ -90,7 +90,7 @@ for module in (
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """What a terminal's encoding has no sign for, as JSON writes it: in JSON it means the same."""
+    """Return the text that a terminal's encoding lacks as JSON escapes, which have the same meaning in JSON."""
     assert isinstance(error, UnicodeEncodeError)
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
@@ -107,7 +107,7 @@ def _failed(code: str, detail: str) -> None:
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     codecs.register_error("keeps", _escaped)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):

@@ -1,4 +1,4 @@
-"""mcp: Keeps for whatever speaks the Model Context Protocol, over standard input and output."""
+"""mcp: Keeps for clients of the Model Context Protocol, over standard input and output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mcp(
 ) -> None:
     """Serve memory over the Model Context Protocol, on standard input and output: the command to put into a client.
 
-    Whose memory it is is said here, never by a model. `keeps serve` has it at /mcp, too.
+    The options set whose memory it is, never a model. `keeps serve` has it at /mcp, too.
     """
     try:
         from keeps.integrations.mcp import graph_server, memory_server

@@ -60,7 +60,7 @@ def remember(
     as_json: Json = False,
 ) -> None:
     """Store one memory."""
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "kind": kind,
         "namespace": namespace,
         "key": key,
@@ -78,7 +78,7 @@ def remember(
     async def work() -> None:
         text = sys.stdin.read() if content == "-" else content
         async with target.memory() as memory:
-            _print_receipt(await memory.remember(text, **given), as_json=as_json)
+            _print_receipt(await memory.remember(text, **arguments), as_json=as_json)
 
     run(work)
 
@@ -112,7 +112,7 @@ def recall(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Ask. Prints what is true now, best first."""
+    """Ask a question. Prints what is true now, best first."""
     kinds: Any = kind
 
     async def work() -> None:
@@ -175,7 +175,7 @@ def list_memories(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Memories, newest first or in another order."""
+    """List memories, newest first or in another order."""
 
     async def work() -> None:
         chosen: list[Any] = [] if filters is None else [_json_object("filters", filters)]
@@ -213,15 +213,15 @@ def get(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """One memory, whole."""
+    """Show one memory completely."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.get(memory_id, as_of=as_of)
+            stored = await memory.get(memory_id, as_of=as_of)
         if as_json:
-            print_json(found.model_dump(mode="json"))
+            print_json(stored.model_dump(mode="json"))
             return
-        for name, value in found.model_dump(mode="json").items():
+        for name, value in stored.model_dump(mode="json").items():
             if value not in (None, [], {}):
                 out.print(
                     f"[dim]{name:>17}[/] "
@@ -249,11 +249,11 @@ def update(
         "importance": importance,
         "visibility": visibility,
     }
-    given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
+    arguments: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
 
     async def work() -> None:
         async with target.memory() as memory:
-            _print_receipt(await memory.update(memory_id, if_version=if_version, **given), as_json=as_json)
+            _print_receipt(await memory.update(memory_id, if_version=if_version, **arguments), as_json=as_json)
 
     run(work)
 
@@ -301,7 +301,7 @@ def history(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Everything that happened to a memory, oldest first."""
+    """Show everything that happened to a memory, oldest first."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -324,7 +324,7 @@ def history(
 
 
 def print_hit(place: int, hit: Hit) -> None:
-    """One hit on a line or two; with its explanation below, where there is one."""
+    """Print one hit on a line or two, with its explanation if there is one."""
     memory = hit.memory
     out.print(f"[bold]{place:>3}[/]  [green]{hit.score:5.2f}[/]  {escape(_short(memory, 160))}")
     if hit.passage is not None and hit.passage.start > 0:

@@ -1,4 +1,4 @@
-"""models: which sentence encoders and rerankers there are, what one costs, and how to change to it."""
+"""models: list sentence encoders and rerankers, measure one, and change to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ models_app = typer.Typer(
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A model that is known to fit."""
+    """A model that is known to work."""
 
     name: str
     dimensions: int
@@ -70,32 +70,32 @@ def register(app: typer.Typer) -> None:
 
 @models_app.command("list")
 def list_models(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Models that are known to fit, and which are in use."""
+    """List the models that are known to work, and those in use."""
     from keeps.settings import load_settings
 
     settings = load_settings(home=home, database_url=database_url)
     listed = [
-        (kind, each, each.name == used)
-        for kind, known, used in (
+        (kind, model, model.name == used)
+        for kind, models, used in (
             ("embedder", KNOWN, settings.embedder),
             ("reranker", KNOWN_RERANKERS, settings.reranker),
         )
-        for each in (known if used in [one.name for one in known] else [*known, Known(used, 0, "", "", "")])
+        for model in (models if used in [one.name for one in models] else [*models, Known(used, 0, "", "", "")])
     ]
     if as_json:
-        print_json([{**asdict(each), "kind": kind, "used": is_used} for kind, each, is_used in listed])
+        print_json([{**asdict(model), "kind": kind, "used": is_used} for kind, model, is_used in listed])
         return
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     shown = ""
-    for kind, each, is_used in listed:
+    for kind, model, is_used in listed:
         if kind != shown:
             table.add_row(f"[bold]{kind}[/]")
             shown = kind
         mark = "[bold green]●[/] " if is_used else "  "
-        numbers = f"{each.dimensions} numbers" if each.dimensions else ""
-        said = ", ".join(part for part in (each.languages, numbers, each.size, each.licence) if part)
-        table.add_row(f"{mark}{escape(each.name)}", escape(said or "in use"))
+        numbers = f"{model.dimensions} numbers" if model.dimensions else ""
+        said = ", ".join(part for part in (model.languages, numbers, model.size, model.licence) if part)
+        table.add_row(f"{mark}{escape(model.name)}", escape(said or "in use"))
     out.print(table)
     err.print("onnx:FOLDER takes any encoder of the BERT family; keeps models check NAME tells what one costs")
 
@@ -107,7 +107,7 @@ def check(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Load a model and say what it costs: texts a second, a question's time, memory, bytes a memory."""
+    """Load a model and show its cost: texts a second, a question's time, memory, bytes for each memory."""
 
     async def work() -> None:
         measured = await (_measured_reranker if reranker else _measured)(name, home)
@@ -130,8 +130,8 @@ def use(
 ) -> None:
     """Change to another model: its vectors are made beside those in use, then keeps.toml names it.
 
-    A service goes on with the old one meanwhile. Start it anew afterwards; keeps reindex removes the old vectors. With
-    --reranker there are none to make.
+    A running service keeps the old one. Restart it afterwards; keeps reindex removes the old vectors. With --reranker
+    there are none to make.
     """
 
     async def work() -> None:
@@ -178,7 +178,7 @@ def _choose(home: Path, setting: str, name: str) -> None:
 
 
 def _checked(name: str, setting: str) -> str:
-    """The name, a folder by its whole path: the settings are read from anywhere."""
+    """Return the name of a model, a folder as its absolute path, since the settings are read from anywhere."""
     from keeps.settings import load_settings
 
     found = getattr(load_settings(given={f"KEEPS_{setting.upper()}": name}), setting)
@@ -211,12 +211,12 @@ async def _measured(name: str | None, home: Path | None) -> dict[str, Any]:
             started = time.perf_counter()
             await embedder.embed_query(question)
             times.append(time.perf_counter() - started)
-        told = [each.sentence for each in await embedder.embed([one for one, _ in NEAR])]
+        told = [embedding.sentence for embedding in await embedder.embed([one for one, _ in NEAR])]
         asked = [(await embedder.embed_query(other)).sentence for _, other in NEAR]
         right = sum(
-            max(range(3), key=lambda n, each=each: float(told[n] @ each)) == at for at, each in enumerate(asked)
+            max(range(3), key=lambda n, vector=vector: float(told[n] @ vector)) == at for at, vector in enumerate(asked)
         )
-        tokens = sum(len(each.tokens or b"") for each in stored) / len(stored)
+        tokens = sum(len(embedding.tokens or b"") for embedding in stored) / len(stored)
         return {
             "model": embedder.model,
             "numbers": len(first.sentence),
@@ -269,15 +269,15 @@ async def _measured_reranker(name: str | None, home: Path | None) -> dict[str, A
 
 
 def _write(path: Path, setting: str, name: str) -> None:
-    """Say in the settings file which model is used, and leave everything else there as it is."""
-    said = path.read_bytes().decode("utf-8") if path.is_file() else ""
-    before = tomllib.loads(said)
+    """Set the model in the settings file, and leave everything else there as it is."""
+    text = path.read_bytes().decode("utf-8") if path.is_file() else ""
+    before = tomllib.loads(text)
     line = f"{setting} = {_quoted(name)}"
     new, count = re.subn(
-        rf"""(?m)^[ \t]*["']?{setting}["']?[ \t]*=[ \t]*(?:"[^"\n]*"|'[^'\n]*')""", lambda _: line, said, count=1
+        rf"""(?m)^[ \t]*["']?{setting}["']?[ \t]*=[ \t]*(?:"[^"\n]*"|'[^'\n]*')""", lambda _: line, text, count=1
     )
     if not count:
-        new = f"{line}\n{said}"
+        new = f"{line}\n{text}"
     try:
         right = tomllib.loads(new) == {**before, setting: name}
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,4 @@
-"""providers: which there are, what they hold, and whether they keep the contract."""
+"""providers: list them, work with their entries, and check them against the contract."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ def register(app: typer.Typer) -> None:
 
 
 def list_providers(*, target: Target, as_json: Json = False) -> None:
-    """Every provider, with what it can do and whether it answers."""
+    """List every provider, with its features and whether it answers."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.list_providers()
+            providers = await memory.list_providers()
         if as_json:
-            print_json([each.model_dump(mode="json") for each in found])
+            print_json([provider.model_dump(mode="json") for provider in providers])
             return
         table = Table("provider", "tier", "from", "search", "graph", "writes", "state", box=None, header_style="dim")
-        for each in found:
+        for provider in providers:
             table.add_row(
-                each.provider_id,
-                each.tier,
-                "Keeps" if each.builtin else "a package",
-                "yes" if each.supports_search else "no",
-                "yes" if each.supports_graph else "no",
-                "no" if each.read_only else "yes",
-                each.state,
+                provider.provider_id,
+                provider.tier,
+                "Keeps" if provider.builtin else "a package",
+                "yes" if provider.supports_search else "no",
+                "yes" if provider.supports_graph else "no",
+                "no" if provider.read_only else "yes",
+                provider.state,
             )
         out.print(table)
-        for each in found:
-            for what, why in each.problems.items():
-                err.print(f"{each.provider_id}, {what}: {why}", markup=False, highlight=False, soft_wrap=True)
+        for provider in providers:
+            for what, why in provider.problems.items():
+                err.print(f"{provider.provider_id}, {what}: {why}", markup=False, highlight=False, soft_wrap=True)
 
     run(work)
 
@@ -91,7 +91,7 @@ def put(
 def read(
     provider_id: ProviderId, key: Key, session_id: SessionId = None, *, target: Target, as_json: Json = False
 ) -> None:
-    """One entry."""
+    """Show one entry."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -117,7 +117,7 @@ def delete(
 
 
 def rebuild(provider_id: ProviderId, *, target: Target, as_json: Json = False) -> None:
-    """Have a provider make anew what it derives for this user; reads go on meanwhile."""
+    """Have a provider rebuild its derived data for this user; reads continue meanwhile."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -137,20 +137,21 @@ def append(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Put a text through the Markdown pipeline: statements become entries of profile, event and activity, linked."""
+    """Run a text through the Markdown pipeline: statements become entries of profile, event and activity, linked."""
 
     async def work() -> None:
         whole = sys.stdin.read() if text == "-" else text
         async with target.memory() as memory:
             made = await memory.append_markdown(whole)
         if as_json:
-            print_json([each.model_dump(mode="json") for each in made])
+            print_json([entry.model_dump(mode="json") for entry in made])
             return
-        for each in made:
-            links = cast("list[str]", each.metadata.get("links") or [])
+        for entry in made:
+            links = cast("list[str]", entry.metadata.get("links") or [])
             linked = f"  [dim]→ {escape(', '.join(links))}[/]" if links else ""
             out.print(
-                f"  {each.metadata['content_type']!s:<9} [bold]{escape(each.key)}[/]  {escape(str(each.value))}{linked}"
+                f"  {entry.metadata['content_type']!s:<9} [bold]{escape(entry.key)}[/]  "
+                f"{escape(str(entry.value))}{linked}"
             )
 
     run(work)
@@ -162,8 +163,10 @@ def check(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Run the conformance checks on the providers of this installation, in tenants made for it and erased afterwards.
-    Exit code 1 where one fails."""
+    """Run the conformance checks on the providers of this installation, in temporary tenants.
+
+    Exit code 1 if one fails.
+    """
 
     async def work() -> int:
         from keeps.providers.conformance import CHECKS, Subject
@@ -205,13 +208,15 @@ def check(
         else:
             table = Table(Column("check", no_wrap=True), *results, box=None, header_style="dim")
             for each in CHECKS:
-                table.add_row(each, *("ok" if found[each] == "ok" else "[red]fails[/]" for found in results.values()))
+                table.add_row(
+                    each, *("ok" if outcome[each] == "ok" else "[red]fails[/]" for outcome in results.values())
+                )
             out.print(table)
-            for name, found in results.items():
-                for check_name, why in found.items():
+            for name, outcome in results.items():
+                for check_name, why in outcome.items():
                     if why != "ok":
                         err.print(f"{name}, {check_name}: {why}", markup=False, highlight=False)
-        return 0 if all(why == "ok" for found in results.values() for why in found.values()) else 1
+        return 0 if all(why == "ok" for outcome in results.values() for why in outcome.values()) else 1
 
     run(work)
 

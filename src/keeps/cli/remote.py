@@ -1,4 +1,4 @@
-"""A server as `keeps status` and `keeps doctor` see it: through its own doors, with the caller's credentials."""
+"""Checks of a server for `keeps status` and `keeps doctor`, over its API, with the caller's credentials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIMEOUT_SECONDS = 10.0
 
 
 async def check_server(target: Target) -> list[Check]:
-    """Check that a server answers, that its database does, and that it takes the caller's credentials."""
+    """Check that a server answers, that its database does, and that it accepts the caller's credentials."""
     checks: list[Check] = []
     for name, path in (("server", "/health"), ("database", "/ready")):
         problem = await _problem(f"{str(target.url).rstrip('/')}{path}")
@@ -33,7 +33,7 @@ async def check_server(target: Target) -> list[Check]:
 
 
 async def report_server(target: Target) -> dict[str, Any]:
-    """Report what a server says of itself, and of the caller's memory."""
+    """Report a server's status, and that of the caller's memory."""
     async with target.client() as client:
         insights = await client.insights()
     return {

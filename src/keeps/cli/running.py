@@ -27,9 +27,10 @@ def register(app: typer.Typer) -> None:
 
 
 def status(*, target: Target, as_json: Json = False) -> None:
-    """What is stored, what the index says of itself, and who uses the server (as it was found, before this command).
+    """Show the stored data, the state of the index, and the users of the server (as they were before this command).
 
-    At --url: what the server says of itself and of your memory."""
+    At --url: the status of the server and of your memory.
+    """
 
     async def work() -> int:
         from keeps.cli.remote import report_server
@@ -45,14 +46,14 @@ def status(*, target: Target, as_json: Json = False) -> None:
         if settings.database_url:
             report["database"] = address_of(settings.database_url)
         else:
-            found = inspect_home(settings.home)
+            home_report = inspect_home(settings.home)
             report |= {
-                "home": str(found.home),
-                "data": str(found.data),
-                "server": f"running, process {found.running_pid}" if found.running_pid else "not running",
+                "home": str(home_report.home),
+                "data": str(home_report.data),
+                "server": f"running, process {home_report.running_pid}" if home_report.running_pid else "not running",
             }
-            report["used_by_processes"] = found.lease_pids
-            if not found.exists:
+            report["used_by_processes"] = home_report.lease_pids
+            if not home_report.exists:
                 report["server"] = "nothing stored here yet"
                 _print_report(report, as_json=as_json)
                 return 0
@@ -75,8 +76,10 @@ def status(*, target: Target, as_json: Json = False) -> None:
 
 
 def doctor(*, target: Target, as_json: Json = False) -> None:
-    """Check everything that can be wrong, and say how to mend it; at --url what the server shows. Exit code 1 if
-    something is."""
+    """Check everything that can be wrong, and say how to fix it; at --url what the server shows.
+
+    Exit code 1 if something is.
+    """
 
     async def work() -> int:
         from keeps.cli.checks import run_checks
@@ -170,11 +173,13 @@ def migrate(
             async with Target(home, None, may_make=True).open():
                 out.print(f"schema is at revision {HEAD}")
             return None
-        given = {
+        passwords = {
             "keeps_owner": os.environ.get("KEEPS_OWNER_PASSWORD"),
             "keeps_app": os.environ.get("KEEPS_APP_PASSWORD"),
         }
-        app_url = await prepare(admin_url, made_up_passwords() | {role: word for role, word in given.items() if word})
+        app_url = await prepare(
+            admin_url, made_up_passwords() | {role: word for role, word in passwords.items() if word}
+        )
         err.print(f"schema is at revision {HEAD}; the password of keeps_app was set. Serve with:")
         print(f"KEEPS_DATABASE_URL={app_url}")
         return None
@@ -195,7 +200,7 @@ async def _upgrade(home: Path, old_programs: Path, *, keep_old: bool) -> int:
 
 
 async def make_vectors(keeps: Keeps) -> int:
-    """Make all vectors that are missing; returns how many were."""
+    """Make all missing vectors; return their number."""
     from keeps.scope import Scope
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -224,8 +229,10 @@ def reindex(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Make the vectors that are missing, as after a change of the embedding model. Recall goes on meanwhile; can be
-    repeated."""
+    """Make the missing vectors, as after a change of the embedding model.
+
+    Recall continues meanwhile; it can be repeated.
+    """
 
     async def work() -> None:
         async with Target(home, database_url).open() as keeps:

@@ -60,7 +60,7 @@ def serve(
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Serve HTTP. Ctrl-C ends it when the requests on their way are answered."""
+    """Serve HTTP. Ctrl-C ends it after the current requests are answered."""
     from keeps.settings import load_settings
 
     given = {"KEEPS_AUTH": auth, "KEEPS_LOG_LEVEL": log_level, "KEEPS_HOST": host}
@@ -77,7 +77,7 @@ def ui(
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Open the console in a browser: what is remembered, why it is found, what changed. Ctrl-C ends it."""
+    """Open the console in a browser: the memories, why they are found, what changed. Ctrl-C ends it."""
     import webbrowser
 
     from keeps.settings import load_settings
@@ -95,7 +95,7 @@ def ui(
 def _serve(
     settings: Settings, application: Application, workers: int, *, opened: Callable[[str], None] | None = None
 ) -> None:
-    """`opened`: told the address of the console when it answers."""
+    """Serve the application. `opened` is called with the address of the console when it answers."""
     import uvicorn
 
     from keeps.server.app import auth_of
@@ -156,7 +156,7 @@ class Application:
     settings: Settings
     work: bool
     console: str | None = None
-    """What cookies of the console are sealed with where there are no KEEPS_SECRET_KEYS; None: no console."""
+    """Secret that seals cookies of the console without KEEPS_SECRET_KEYS; None: no console."""
 
     def __call__(self) -> FastAPI:
         from keeps import __version__
@@ -183,23 +183,26 @@ class Application:
 
 
 def other_protocols(settings: Settings, *, console: bool = False) -> list[Mounted]:
-    """mem0's API, the other protocols whose extras are installed, and the pages of the console."""
+    """Return mem0's API, the other protocols whose extras are installed, and the pages of the console."""
     from keeps.integrations.mem0 import Mem0Mount
 
-    found: list[Mounted] = [Mem0Mount()]
+    protocols: list[Mounted] = [Mem0Mount()]
     if find_spec("mcp") is not None:
         from keeps.integrations.mcp.http import McpMount
 
-        found.append(McpMount(settings.secret_keys))
+        protocols.append(McpMount(settings.secret_keys))
     if console:
         from keeps.console.mount import Console
 
-        found.append(Console())
-    return found
+        protocols.append(Console())
+    return protocols
 
 
 def console_door(settings: Settings, own: str) -> Callable[[App], App]:
-    """What lets browsers into the console. `own`: seals its cookies where there are no KEEPS_SECRET_KEYS."""
+    """Return the app that signs browsers in to the console.
+
+    `own` seals its cookies if there are no KEEPS_SECRET_KEYS.
+    """
     from keeps.console.door import Door
     from keeps.console.sessions import Sessions
     from keeps.server.app import auth_of
@@ -222,7 +225,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers: int, *, ui: bool) -> None:
-    """Say where it serves: in prose on a terminal, else as one line of the JSON log."""
+    """Print the address: in prose on a terminal, else as one line of the JSON log."""
     from keeps.telemetry.logs import log
 
     host, port = listener.getsockname()[:2]

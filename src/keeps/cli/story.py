@@ -1,4 +1,4 @@
-"""demo --story: three conversations over three simulated weeks, told by what the memory does."""
+"""demo --story: three conversations over three simulated weeks, with the resulting memories."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Clock:
 
 
 async def tell(target: Target) -> int:
-    """Play the story on a database of its own; 1 where the memory does not do what it promises."""
+    """Play the story on a separate database; return 1 if the memory does not do what it promises."""
     clock = _Clock()
     failed: list[str] = []
 
@@ -62,7 +62,7 @@ async def tell(target: Target) -> int:
     for role, text in _FIRST:
         out.print(f"    [dim]{role:>9}[/]  {escape(text)}")
     told = await alice.store_exchange([{"role": role, "content": text} for role, text in _FIRST], session_id="monday")
-    out.print("  Read in it: " + " · ".join(escape(each.memory.content) for each in told.facts if each.memory))
+    out.print("  Read in it: " + " · ".join(escape(item.memory.content) for item in told.facts if item.memory))
     await alice.end_session("monday")
     clock.now += timedelta(hours=2)
     done = await _jobs(alice, "sessions", "promotion")
@@ -96,7 +96,7 @@ async def tell(target: Target) -> int:
         for hit in (await alice.recall("Where does the user live?", layers=["long_term"], include_superseded=True)).hits
         if hit.memory.superseded_by
     ]
-    check(any("Leeds" in each.content for each in older), "Leeds is still readable, labelled as superseded")
+    check(any("Leeds" in item.content for item in older), "Leeds is still readable, labelled as superseded")
     work = await alice.recall("Where does the user work?", layers=["long_term"], limit=5)
     said = [hit.memory.content for hit in work.hits]
     check("I joined Globex." in said and "I work at Acme." not in said, "Globex took the place of Acme")

@@ -1,4 +1,4 @@
-"""tools: what agents are told that they could call."""
+"""tools: the tools that agents could call."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def list_tools(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """The tools, by name."""
+    """List the tools, by name."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -106,7 +106,7 @@ def search(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """The tools that fit best, best first."""
+    """Show the tools that fit best, best first."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -117,7 +117,7 @@ def search(
 
 
 def remove(name: Annotated[str, typer.Argument(help="As `keeps tools list` prints it.")], *, target: Target) -> None:
-    """Tell of it no more."""
+    """Remove a tool."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -130,22 +130,22 @@ def remove(name: Annotated[str, typer.Argument(help="As `keeps tools list` print
 def _read(file: Path) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8")
-        found = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+        document = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
     except OSError as error:
         raise ValidationFailedError(f"{str(file)!r} cannot be read ({error.strerror})") from None
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, yaml.YAMLError):
         raise ValidationFailedError(f"{str(file)!r} is neither JSON nor YAML") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ValidationFailedError(f"{str(file)!r} holds no object")
-    return found
+    return document
 
 
 def _print(found: list[Tool], *, as_json: bool) -> None:
     if as_json:
-        print_json([each.model_dump(mode="json") for each in found])
+        print_json([tool.model_dump(mode="json") for tool in found])
         return
     if not found:
         out.print("No tools. [dim]`keeps tools add` or `keeps tools import` adds some.[/]")
-    for each in found:
-        when = f"  [dim]{escape(each.when_to_use)}[/]" if each.when_to_use else ""
-        out.print(f"[bold]{escape(each.name)}[/]: {escape(each.purpose)}{when}", highlight=False)
+    for tool in found:
+        when = f"  [dim]{escape(tool.when_to_use)}[/]" if tool.when_to_use else ""
+        out.print(f"[bold]{escape(tool.name)}[/]: {escape(tool.purpose)}{when}", highlight=False)

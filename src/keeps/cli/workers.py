@@ -1,5 +1,7 @@
-"""Several processes that serve one address. uvicorn watches them: whichever dies comes back, and SIGHUP replaces each
-in turn, so that no request is refused meanwhile."""
+"""Several processes that serve one address.
+
+uvicorn supervises them: one that dies is restarted, and SIGHUP replaces each in turn, so that no request is refused.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ START_SECONDS = 120.0
 
 
 def serve_by_workers(config: Config, listener: socket.socket, ready: Callable[[], None]) -> bool:
-    """Serve until a signal ends it. `ready` is called when all workers serve; False where that never was."""
+    """Serve until a signal. `ready` is called when all workers serve. Return False if they never did."""
     listener.listen(config.backlog)
     with tempfile.TemporaryDirectory(prefix="keeps-metrics-") as folder:
         os.environ[SHARED] = folder

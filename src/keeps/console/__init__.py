@@ -1,5 +1,5 @@
-"""The console: `/ui` in `keeps serve`. Pages over the same operations as the API, so what the API refuses, they do.
+"""The console: `/ui` in `keeps serve`. Its pages use the operations of the API, with the same access checks.
 
-`door.py` lets browsers in (cookie, headers, errors as pages), `mount.py` serves the pages of `pages/`, one module for
+`door.py` signs browsers in (cookie, headers, errors as pages), `mount.py` serves the pages of `pages/`, one module for
 each entry of the menu.
 """

@@ -1,7 +1,7 @@
-"""Lets browsers in: what a program says by headers, they say by a cookie; and errors are pages.
+"""Sign-in for browsers: converts a cookie to the headers that a program sends, and errors to pages.
 
-It stands before the edge, and hands on what a program would have sent. So whoever comes through the console is known,
-counted, limited and refused by the same lines as everybody else.
+It runs before the edge, and passes on what a program would have sent. Users of the console are therefore authenticated,
+counted, limited and refused by the same code as everybody else.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ STATIC = ("keeps.css", "keeps.js", "keeps.svg", "vendor/htmx.min.js")
 
 
 class Door:
-    """ASGI, around the edge. `open_to_all`: without KEEPS_AUTH nobody signs in."""
+    """An ASGI app around the edge. `open_to_all`: without KEEPS_AUTH nobody signs in."""
 
     def __init__(self, app: App, *, sessions: Sessions, open_to_all: bool) -> None:
         self._app = app
@@ -114,7 +114,7 @@ class Door:
             await page.html(status, "login.html", problem=detail, hours=HOURS)
 
     async def _tried(self, page: _Page, session: Session) -> tuple[int, str]:
-        """What the edge says of a credential, with all that it counts."""
+        """Return the edge's status and problem for a credential; the attempt counts like any other."""
         status, body = 500, b""
 
         async def nothing() -> Message:
@@ -136,7 +136,7 @@ class Door:
 
 
 class _Page:
-    """One answer: its headers, and problems in the form that people read."""
+    """One answer: its headers, and problems in a readable form."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._scope, self._send = scope, send
@@ -149,7 +149,7 @@ class _Page:
 
     @property
     def is_own(self) -> bool:
-        """Whether a form is sent by a page of this server: browsers say so, and whoever says nothing is none."""
+        """Return whether a page of this server sent the form; a browser that does not say so is refused."""
         if self.header(b"sec-fetch-site") not in ("", "same-origin", "none"):
             return False
         scheme = "https" if self.secure else "http"
@@ -160,7 +160,7 @@ class _Page:
         return {**self._scope, "headers": [*kept, *session.headers()], "keeps.session": session}
 
     async def send(self, message: Message) -> None:
-        """Hands on what the edge answers; a problem becomes a page."""
+        """Pass on the edge's answer; turn a problem into a page."""
         if message["type"] == "http.response.start":
             kind = dict(message["headers"]).get(b"content-type", b"")
             plain = self.header(b"accept") == "application/json"
@@ -234,13 +234,13 @@ def _uncached(known: set[bytes]) -> list[tuple[bytes, bytes]]:
 
 @cache
 def _file(name: str) -> tuple[bytes, bytes, str]:
-    """What a file holds, the same compressed, and its tag."""
+    """Return the content of a file, its compressed form, and its tag."""
     content = files("keeps.console").joinpath("static", name).read_bytes()
     return content, gzip.compress(content, mtime=0), f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
 
 async def _form(receive: Receive) -> dict[str, str]:
-    """A short form. One that cannot be read is empty. Raises what is too long, or comes too slowly."""
+    """Return a short form; one that cannot be read is empty. Raises when it is too long, or too slow."""
     body = await short_body(receive, MOST_FORM)
     try:
         read = parse_qs(body.decode("utf-8", "replace"), max_num_fields=20, keep_blank_values=True)

@@ -1,4 +1,4 @@
-"""The pages, behind the edge: each in turn with the other requests of its tenant, by the roles of whoever looks."""
+"""The pages, behind the edge, with the caller's roles; each takes its turn with the tenant's other requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_FORM, MOST_FIELDS = 1 << 20, 1_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of the console: what was asked, and the memory of whoever asks."""
+    """One request of the console: its fields, and the caller's memory."""
 
     request: Request
     keeps: Keeps
@@ -51,24 +51,24 @@ class Call:
 
     @property
     def open_to_all(self) -> bool:
-        """Whether nobody signs in: KEEPS_AUTH is `none`, so only this machine is served."""
+        """Return whether nobody signs in: KEEPS_AUTH is `none`, so only this machine is served."""
         return self.request.app.state.authenticator.mode == "none"
 
     def asked(self, name: str) -> str:
-        """A field of the address, without the space around it; empty where there is none."""
+        """Return a query parameter without the space around it; empty if it is missing."""
         return self.request.query_params.get(name, "").strip()
 
     def given(self, name: str) -> str:
-        """A part of the path."""
+        """Return a path parameter."""
         found = self.request.path_params[name]
         return found.replace(SLASH, "/") if isinstance(found, str) else found
 
     def number(self, name: str) -> int | None:
-        """A whole number of the address. Raises ValidationFailedError."""
+        """Return a query parameter as a whole number. Raises ValidationFailedError."""
         return read_number(self.asked(name), name)
 
     def chosen(self, name: str) -> tuple[str, ...] | None:
-        """The values of a field that may be chosen several times; None where none is."""
+        """Return the values of a query parameter that may occur several times; None if it is missing."""
         return tuple(filter(None, self.request.query_params.getlist(name))) or None
 
     def moment(self, name: str) -> datetime | None:
@@ -78,12 +78,12 @@ class Call:
         return allows(self.scope.roles, role)
 
     async def admit(self, role: RoleName) -> None:
-        """For what is no operation of the memory: asks for the role, and counts. Raises ForbiddenError."""
+        """Check the role and count a request that is no operation of the memory. Raises ForbiddenError."""
         reads = self.request.method == "GET"
         self.request.scope["keeps.allowance"] = await admitted(self.rates, self.scope, role, reads=reads)
 
     async def form(self, role: RoleName = "writer") -> FormData:
-        """Return the form that was sent. Raises ForbiddenError for want of a role, ValidationFailedError."""
+        """Return the submitted form. Raises ForbiddenError for a missing role, ValidationFailedError."""
         require(self.scope.roles, role)
         check_charset(self.request)
         try:
@@ -98,7 +98,7 @@ class Call:
             raise ValidationFailedError(f"the form cannot be read: {detail}") from None
 
     def page(self, template: str, **values: object) -> Response:
-        """A whole page, or that part of it which a script of ours asked for."""
+        """Return a whole page, or the part that one of our scripts asked for."""
         part = self.request.headers.get("hx-target")
         return HTMLResponse(
             rendered(
@@ -120,13 +120,13 @@ class Call:
         )
 
     def go(self, where: str, did: str = "") -> Response:
-        """On to another page, which says what was done."""
+        """Redirect to another page, which shows what was done."""
         return RedirectResponse(
             f"{where}{'&' if '?' in where else '?'}{urlencode({'did': did})}" if did else where, 303
         )
 
     def more(self, cursor: str | None, name: str = "cursor") -> str | None:
-        """The address of the next stretch of this list."""
+        """Return the address of the next part of this list."""
         return None if cursor is None else str(self.request.url.include_query_params(**{name: cursor}).query)
 
 
@@ -142,15 +142,15 @@ def read_number(text: str, name: str) -> int | None:
 
 
 def read_moment(text: str, name: str) -> datetime | None:
-    """A time as browsers and people write it; without a zone it is UTC."""
+    """Parse a time as browsers and people write it; without a zone it is UTC."""
     if not text:
         return None
-    found = None
+    moment = None
     with suppress(ValueError):
-        found = datetime.fromisoformat(text)
-    if found is None or not 1970 <= found.year <= 9998:
+        moment = datetime.fromisoformat(text)
+    if moment is None or not 1970 <= moment.year <= 9998:
         raise ValidationFailedError(f"{name}: a time such as 2026-11-24 18:30 is wanted, in UTC")
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 class Console(PlainMount):

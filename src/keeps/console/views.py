@@ -1,4 +1,4 @@
-"""What templates need: one environment, and how things are written. Everything from a memory is escaped text."""
+"""The environment of the templates, and their formatting. All content of a memory is escaped."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from keeps.scope import DEFAULT_TENANT_ID
 from keeps_client.models import RoleName
 
 MOST_COMPARED = 22_500
-"""Pairs of words of two versions: 150 by 150 take 15 milliseconds at worst."""
+"""Maximum pairs of words in a comparison: 150 by 150 take 15 milliseconds at worst."""
 LONGEST_PIECE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One of the menu. `role`: who sees it."""
+    """An entry of the menu. `role`: the role that sees it."""
 
     path: str
     name: str
@@ -50,7 +50,7 @@ MENU = (
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a stacked bar, or a piece of a text: where it begins, how long it is, its name."""
+    """A part of a stacked bar or of a text: its start, length and name."""
 
     name: str
     start: float
@@ -59,20 +59,23 @@ class Stretch:
 
 
 def stacked(parts: Iterable[tuple[str, float]], whole: float) -> list[Stretch]:
-    """Parts beside each other in a bar of 100, where `whole` fills it. What is not positive takes no room."""
-    found: list[Stretch] = []
+    """Return parts side by side in a bar of 100, where `whole` fills it. Parts that are not positive are left out."""
+    stretches: list[Stretch] = []
     start = 0.0
     for name, points in parts:
         size = max(0.0, 100 * points / whole) if whole > 0 else 0.0
         if size > 0.05:
-            found.append(Stretch(name, round(start, 2), round(size, 2), points))
+            stretches.append(Stretch(name, round(start, 2), round(size, 2), points))
         start += size
-    return found
+    return stretches
 
 
 def word_diff(before: str, after: str) -> list[tuple[str, str]]:
-    """What became of a text, as ("same" | "gone" | "new", words). Where much has changed, all of it: finding what
-    stayed takes time by the cube of the words. Long pieces are shortened."""
+    """Return the changes of a text, as ("same" | "gone" | "new", words).
+
+    If much has changed, the whole text counts as changed, since comparing takes time by the cube of the words. Long
+    pieces are shortened.
+    """
     old, new = before.split(" "), after.split(" ")
     begin = 0
     while begin < min(len(old), len(new)) and old[begin] == new[begin]:
@@ -99,7 +102,7 @@ def _middle_out(text: str) -> str:
 
 
 def curve(values: Sequence[float], *, width: int = 600, height: int = 120, top: float | None = None) -> str:
-    """The points of an SVG polyline, from left to right; `top`: the value at the upper edge."""
+    """Return the points of an SVG polyline, from left to right; `top`: the value at the upper edge."""
     most = top if top is not None else max(values, default=0.0) or 1.0
     step = width / max(1, len(values) - 1)
     return " ".join(f"{place * step:.1f},{height - height * value / most:.1f}" for place, value in enumerate(values))
@@ -121,7 +124,7 @@ def _short(text: str, most: int = 200) -> str:
 
 
 def quoted(part: object) -> str:
-    """One part of a path, whatever is in it: also a slash, or nothing but dots, which browsers would walk up by."""
+    """Quote one part of a path, including slashes and parts of dots, which browsers would resolve."""
     text = quote(str(part), safe="")
     return text.replace(".", "%2E") if not text.strip(".") else text
 
@@ -132,7 +135,7 @@ def _tenant(tenant_id: str) -> str:
 
 @cache
 def environment() -> Environment:
-    found = Environment(
+    jinja = Environment(
         loader=PackageLoader("keeps.console"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
@@ -140,9 +143,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    found.filters |= {"moment": moment, "pretty": _json, "short": _short, "tenant": _tenant, "part": quoted}
-    found.globals["version"] = __version__  # pyright: ignore[reportArgumentType]
-    return found
+    jinja.filters |= {"moment": moment, "pretty": _json, "short": _short, "tenant": _tenant, "part": quoted}
+    jinja.globals["version"] = __version__  # pyright: ignore[reportArgumentType]
+    return jinja
 
 
 def rendered(template: str, values: Mapping[str, Any]) -> str:

@@ -1,1 +1,1 @@
-"""Databases in plain language: which there are, what may be asked of them, and the gate that every question passes."""
+"""Questions in plain language to external databases: the databases, their tables, and the gate for SQL."""

@@ -1,5 +1,7 @@
-"""What a server says of the tables that are listed, and what a role may do that it need not. Runs in the process that
-asks (keeps.databases.host)."""
+"""Descriptions of the listed tables by the server, and the unneeded rights of a role.
+
+Runs in the process that queries databases (keeps.databases.host).
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,14 @@ from keeps.databases.values import plain
 
 
 class RefusedError(Exception):
-    """Something that the server, or what it says of itself, does not allow."""
+    """A refusal because of the server, or of what it reports."""
 
 
 def described(connection: Any, job: dict[str, Any], rights: Callable[[Any], list[str]]) -> dict[str, Any]:
-    """What is listed, as the server knows it: columns with types and comments, keys, a few values where they may be."""
+    """Return the listed tables as the server describes them.
+
+    A description has columns with types and comments, keys, and sample values if allowed.
+    """
     inspector = sqlalchemy.inspect(connection)
     default = inspector.default_schema_name
     tables: list[dict[str, Any]] = []
@@ -28,15 +33,15 @@ def described(connection: Any, job: dict[str, Any], rights: Callable[[Any], list
                 f"there is no table {title!r}, or its role may not see it; if there was one, remove the database and"
                 " add it with those it has"
             )
-        columns = {each["name"]: each for each in inspector.get_columns(name, schema=place)}
-        if missing := [each for each in wanted if wanted != "*" and each not in columns]:
+        columns = {column["name"]: column for column in inspector.get_columns(name, schema=place)}
+        if missing := [column for column in wanted if wanted != "*" and column not in columns]:
             raise RefusedError(
                 f"{title!r} has no column {missing[0]!r}; if it had one, remove the database and add it with those it"
                 " has"
             )
         shown = list(columns) if wanted == "*" else list(wanted)
         samples = job["samples"].get(title, [])
-        if missing := [each for each in samples if each not in shown]:
+        if missing := [column for column in samples if column not in shown]:
             raise RefusedError(f"{title!r}: samples are of columns that may be asked, and {missing[0]!r} is none")
         keys = inspector.get_pk_constraint(name, schema=place).get("constrained_columns") or []
         tables.append(
@@ -48,29 +53,29 @@ def described(connection: Any, job: dict[str, Any], rights: Callable[[Any], list
                 "comment": _comment(inspector, name, place),
                 "columns": [
                     {
-                        "name": each,
-                        "type": _short(str(columns[each]["type"]), 100),
-                        "comment": _short(columns[each].get("comment"), 300),
-                        "key": each in keys,
-                        "samples": _samples(connection, name, place, each) if each in samples else [],
+                        "name": column,
+                        "type": _short(str(columns[column]["type"]), 100),
+                        "comment": _short(columns[column].get("comment"), 300),
+                        "key": column in keys,
+                        "samples": _samples(connection, name, place, column) if column in samples else [],
                     }
-                    for each in shown
+                    for column in shown
                 ],
                 "references": [
                     {
-                        "columns": each["constrained_columns"],
-                        "table": each["referred_table"],
-                        "to": each["referred_columns"],
+                        "columns": key["constrained_columns"],
+                        "table": key["referred_table"],
+                        "to": key["referred_columns"],
                     }
-                    for each in inspector.get_foreign_keys(name, schema=place)
-                    if set(each["constrained_columns"]) <= set(shown)
+                    for key in inspector.get_foreign_keys(name, schema=place)
+                    if set(key["constrained_columns"]) <= set(shown)
                 ],
             }
         )
-    known = {each["name"]: {column["name"] for column in each["columns"]} for each in tables}
-    for each in tables:  # a key to what is not listed would tell of it
-        each["references"] = [
-            one for one in each["references"] if set(one["to"]) <= known.get(one["table"], set[str]())
+    known = {table["name"]: {column["name"] for column in table["columns"]} for table in tables}
+    for table in tables:  # a key to what is not listed would tell of it
+        table["references"] = [
+            one for one in table["references"] if set(one["to"]) <= known.get(one["table"], set[str]())
         ]
     return {"tables": tables, "warnings": rights(connection)}
 
@@ -94,20 +99,21 @@ def _short(text: object, most: int) -> str | None:
 
 
 def postgresql_rights(connection: Any) -> list[str]:
-    found: list[str] = []
+    warnings: list[str] = []
     role = connection.exec_driver_sql(
         "SELECT rolsuper, rolbypassrls, rolname FROM pg_catalog.pg_roles WHERE rolname = current_user"
     ).one()
     if role[0]:
-        found.append(f"the role {role[2]} is a superuser; give it a role that may read these tables and nothing else")
+        warning = f"the role {role[2]} is a superuser; give it a role that may read these tables and nothing else"
+        warnings.append(warning)
     writes = connection.exec_driver_sql(
         "SELECT count(*) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
         " WHERE c.relkind IN ('r', 'p', 'v', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema')"
         " AND pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')"
     ).scalar()
     if writes and not role[0]:
-        found.append(f"the role {role[2]} may write to {writes} tables; reading is enough")
-    return found
+        warnings.append(f"the role {role[2]} may write to {writes} tables; reading is enough")
+    return warnings
 
 
 def mysql_rights(connection: Any) -> list[str]:

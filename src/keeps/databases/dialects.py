@@ -1,8 +1,8 @@
-"""How sqlglot reads and writes each dialect here: functions, operators and types stay as they were written.
+"""Settings of sqlglot for each dialect that keep functions, operators and types as they were written.
 
-sqlglot translates between dialects: it knows functions by meaning, and writes those of the target. Here source and
-target are the same, so that a translation can only change what a statement means. So functions keep their names and
-arguments, `->` and its like keep their right side, and casts keep their type.
+sqlglot translates between dialects: it maps functions by meaning, and writes those of the target. Here source and
+target are the same, so a translation could only change the meaning of a statement. Functions therefore keep their names
+and arguments, `->` and similar operators their right side, and casts their type.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROOTS = (TokenType.PIPE_SLASH, TokenType.DPIPE_SLASH)
 
 
 class Arrow(Expression, exp.Binary):
-    """An operator that takes a part of a JSON value: `sign` is -> or ->>, of PostgreSQL also #> or #>>."""
+    """An operator that extracts a part of a JSON value: `sign` is -> or ->>, in PostgreSQL also #> or #>>."""
 
     arg_types = {"this": True, "expression": True, "sign": True}  # noqa: RUF012  as its base has it
 
@@ -67,7 +67,7 @@ _PATHS: dict[TokenType, Any] = {
 
 
 class _MarksBrackets(Parser):
-    """Knows the brackets of a statement from those that sqlglot adds."""
+    """Marks the brackets of a statement, to distinguish them from those that sqlglot adds."""
 
     def _parse_paren(self) -> exp.Expr | None:
         found = super()._parse_paren()
@@ -113,7 +113,7 @@ class _SQLite(SQLite):
 
 
 class _MySQL(MySQL):
-    """As MariaDB reads it, too: it has REGEXP, and no function of that name."""
+    """MySQL, limited to what MariaDB reads the same: it has REGEXP, and no function of that name."""
 
     class Parser(_MarksBrackets, MySQL.Parser):
         FUNCTIONS = {  # noqa: RUF012

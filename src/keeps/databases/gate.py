@@ -1,8 +1,8 @@
-"""The gate: SQL that somebody wrote, a person or a model, becomes SQL that may be run, or is refused. Pure.
+"""The gate: turns SQL of a person or a model into SQL that may be run, or refuses it. Pure.
 
-What is run is written anew from the tree that was read, so that nothing of the text itself reaches a server: no
-comment, no way of quoting, no second statement. Four things must hold, each by a list of what is allowed: the kinds of
-nodes in the tree; the names, resolved against what is listed; functions and types; and, of what is written, each word.
+The SQL that is run is generated from the parsed tree, so nothing of the original text reaches a server: no comment, no
+quoting, no second statement. Four checks must pass, each against a list of what is allowed: the kinds of nodes in the
+tree; the names, resolved against the listed tables; functions and types; and each word of the generated text.
 """
 
 from __future__ import annotations
@@ -92,13 +92,14 @@ _PREDICATES = (
 _OPERATORS = (exp.Binary, exp.In, exp.Between, exp.Neg, exp.BitwiseNot)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow)
 _OPERANDS = ("this", "expression", "low", "high")
-"""Where a predicate is an operand without brackets, servers and sqlglot differ on what belongs together."""
+"""Arguments of a predicate in which an operand without brackets is ambiguous between servers and sqlglot."""
 
 
 def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = MOST_ROWS) -> Passed:
-    """Read a statement, and write it as it may be run: at most `rows` rows and one, which says that there are more.
+    """Read a statement, and return it as it may be run, with at most `rows` + 1 rows; the last shows that there are
+    more.
 
-    Raises RefusedSQLError, which names the rule. A column or table that is hidden reads as one that does not exist.
+    Raises RefusedSQLError, which names the rule. A hidden column or table reads as one that does not exist.
     """
     if len(sql) > MOST_CHARACTERS:
         raise RefusedSQLError("length", f"a statement has at most {MOST_CHARACTERS:,} characters")
@@ -133,18 +134,18 @@ def _parsed(sql: str, dialect: Dialect) -> exp.Expr:
         plain = plain_literals(sql, tokens, dialect)
         if plain != sql:
             sql, tokens = plain, chosen.tokenize(plain)
-        if dialect == "mysql" and any(text.startswith("!") for each in tokens for text in each.comments):
+        if dialect == "mysql" and any(text.startswith("!") for token in tokens for text in token.comments):
             raise RefusedSQLError("syntax", "a comment that MySQL runs (/*! …) is not allowed")
-        if any(each.token_type is TokenType.TABLE for each in tokens):
+        if any(token.token_type is TokenType.TABLE for token in tokens):
             raise RefusedSQLError("statement", "only a SELECT may be asked; TABLE is none")
-        found = chosen.parser(error_level=sqlglot.ErrorLevel.RAISE).parse(tokens, sql)
+        trees = chosen.parser(error_level=sqlglot.ErrorLevel.RAISE).parse(tokens, sql)
     except SqlglotError as error:
-        said = next((each["description"] for each in getattr(error, "errors", ())), "it cannot be read")
+        said = next((detail["description"] for detail in getattr(error, "errors", ())), "it cannot be read")
         raise RefusedSQLError("syntax", f"this is no SQL that is understood: {said}") from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         # What sqlglot does not expect, as in `{=`, it stumbles over.
         raise RefusedSQLError("syntax", "this is no SQL that is understood") from None
-    statements = [each for each in found if each is not None]
+    statements = [tree for tree in trees if tree is not None]
     if len(statements) != 1:
         raise RefusedSQLError("statement", "give one statement" if statements else "give a SELECT")
     return statements[0]
@@ -156,7 +157,7 @@ def _written(tree: exp.Expr, dialect: Dialect) -> str:
 
 
 def _check(tree: exp.Expr, dialect: Dialect) -> None:
-    """That the tree is made of nothing but what is listed."""
+    """Check that the tree has only listed kinds of nodes."""
     for node in tree.walk():
         name = type(node).__name__
         said = {each for each, value in node.args.items() if value not in (None, False, [])}
@@ -178,7 +179,7 @@ def _check(tree: exp.Expr, dialect: Dialect) -> None:
 
 
 def _is_ambiguous(node: exp.Expr, dialect: Dialect) -> bool:
-    """Return whether servers and sqlglot may differ on what belongs to an operator, for want of brackets."""
+    """Return whether servers and sqlglot may group an operator without brackets differently."""
     operands = [unbracketed(node.args[side]) for side in _OPERANDS if node.args.get(side) is not None]
     if dialect == "postgresql" and isinstance(node, _ARITHMETIC):
         # There ~a - 1 is ~(a - 1).
@@ -188,7 +189,7 @@ def _is_ambiguous(node: exp.Expr, dialect: Dialect) -> bool:
 
 
 def _check_recursion(tree: exp.Query) -> None:
-    """A recursive query says where it ends."""
+    """Check that a recursive query has a limit."""
     for node in tree.find_all(exp.With):
         if node.recursive and not any(
             isinstance(limit := each.args.get("limit"), exp.Limit) and limit.expression.is_int
@@ -199,16 +200,16 @@ def _check_recursion(tree: exp.Query) -> None:
 
 
 def _limit(tree: exp.Query, rows: int, dialect: Dialect) -> None:
-    """At most so many rows, and one more to say that there are."""
-    said = tree.args.get("limit")
+    """Limit the rows to a number, plus one that shows that there are more."""
+    limit = tree.args.get("limit")
     count: exp.Expr | None = None
-    if isinstance(said, exp.Fetch):
-        options = said.args.get("limit_options")
+    if isinstance(limit, exp.Fetch):
+        options = limit.args.get("limit_options")
         if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
             raise RefusedSQLError("limit", "FETCH takes a number of rows")
-        count = said.args.get("count") or exp.Literal.number(1)
-    elif isinstance(said, exp.Limit) and not (isinstance(said.expression, exp.Var | exp.Null)):
-        count = said.expression
+        count = limit.args.get("count") or exp.Literal.number(1)
+    elif isinstance(limit, exp.Limit) and not (isinstance(limit.expression, exp.Var | exp.Null)):
+        count = limit.expression
     if count is not None and not count.is_int:
         raise RefusedSQLError("limit", "LIMIT takes a number")
     if isinstance(count, exp.Neg):

@@ -1,4 +1,4 @@
-"""Functions that make much of little: how much they may be told to make. Pure."""
+"""Size limits of functions whose result is much larger than their arguments. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from keeps.databases.rules import Dialect, RefusedSQLError
 
 MOST_PADDED, MOST_REPEATS = 1_000, 100
 _SIZES = {"lpad": (1, MOST_PADDED), "rpad": (1, MOST_PADDED), "repeat": (1, MOST_REPEATS), "space": (0, MOST_REPEATS)}
-"""By function, which argument says the size, and how large it may be."""
+"""For each function, the index of the argument with the size, and its maximum."""
 _REPEATS = ("repeat", "space")
 _WIDE = re.compile(r"%[^a-zA-Z%]{0,9}(?:\d{4}|\*)")
 
 
 def check_growth(tree: exp.Expr, dialect: Dialect) -> None:
-    """Raises RefusedSQLError for a function that is not told, by a number, how little it makes.
+    """Raise RefusedSQLError for a function without a literal number that bounds its result.
 
-    A server has no bound on the memory of one value. SQLite has one (SQLITE_LIMIT_LENGTH), and is not checked.
+    A server does not bound the memory of one value. SQLite does (SQLITE_LIMIT_LENGTH), and is not checked.
     """
     if dialect == "sqlite":
         return

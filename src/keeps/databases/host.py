@@ -1,8 +1,8 @@
-"""The process that asks databases: `python -m keeps.forked keeps.databases.host`, started by keeps.databases.runner.
+"""The process that queries databases: `python -m keeps.forked keeps.databases.host`, started by keeps.databases.runner.
 
-It forks for each statement that is read by the gate, and for each question. The child of a question connects to the
-address that was checked, in a read-only transaction that is rolled back, and is ended with its memory, time and answer
-bounded: whatever a server sends, the service is not in it.
+It forks for each statement that the gate reads, and for each query. The child of a query connects to the checked
+address, in a read-only transaction that is rolled back, with limited memory, time and answer. Whatever a server sends,
+it does not run in the service.
 """
 
 from __future__ import annotations
@@ -52,27 +52,27 @@ def main() -> None:
 
 
 def _loaded() -> None:
-    """Everything that a child needs, before it may open nothing any more."""
-    for each in ("prefer", "verify-full"):
-        _context(each)
+    """Import everything that a child needs before it loses the right to open files."""
+    for mode in ("prefer", "verify-full"):
+        _context(mode)
     create_async_engine("postgresql+asyncpg://host")
     sqlalchemy.create_engine("mysql+pymysql://host")
     sqlalchemy.inspect(sqlalchemy.create_engine("sqlite://")).get_table_names()
-    for each in (
+    for module in (
         "sqlalchemy.dialects.mysql.reflection",
         "encodings.idna",
         "asyncpg.pgproto.types",
         "pymysql._auth",
         "cryptography.hazmat.backends.openssl",
     ):
-        import_module(each)
+        import_module(module)
     "name".encode("idna")
     for dialect in ("postgresql", "sqlite", "mysql"):
         gate.passed("SELECT COUNT(*) FROM t WHERE a = 1", dialect, [Table("t", ("a",))])
 
 
 def ask(job: dict[str, Any], files: list[int], out: TextIO) -> None:
-    """Do a job, `read`, `run` or `describe`, and say what came of it as JSON."""
+    """Run a job, `read`, `run` or `describe`, and write the result as JSON."""
     del files
     if job["does"] == "read":
         json.dump(_read(job), out)
@@ -85,41 +85,44 @@ def ask(job: dict[str, Any], files: list[int], out: TextIO) -> None:
         else:
             sandbox.confine(port=job["port"])
         socket.getaddrinfo = _checked(job["address"])
-        told = _DOES[job["dialect"]](job, context)
+        answer = _DOES[job["dialect"]](job, context)
     except RefusedError as error:
-        told = {"error": str(error), "kind": "refused"}
+        answer = {"error": str(error), "kind": "refused"}
     except sandbox.SandboxError as error:
-        told = {"error": str(error), "kind": "refused"}
+        answer = {"error": str(error), "kind": "refused"}
     except MemoryError:
-        told = {"error": "a value is larger than can be taken in", "kind": "limit"}
+        answer = {"error": "a value is larger than can be taken in", "kind": "limit"}
     except (TimeoutError, asyncpg.QueryCanceledError):
-        told = {"error": f"it took longer than {STATEMENT_SECONDS} s", "kind": "timeout"}
+        answer = {"error": f"it took longer than {STATEMENT_SECONDS} s", "kind": "timeout"}
     except (asyncpg.PostgresError, pymysql.MySQLError, sqlite3.Error, sqlalchemy.exc.SQLAlchemyError) as error:
-        told = {"error": _said(error, job), "kind": "database"}
+        answer = {"error": _said(error, job), "kind": "database"}
     except OSError as error:
-        told = {"error": f"it cannot be reached ({error.strerror or type(error).__name__})", "kind": "connect"}
+        answer = {"error": f"it cannot be reached ({error.strerror or type(error).__name__})", "kind": "connect"}
     except Exception as error:  # noqa: BLE001  a driver that is led astray costs its question
-        told = {"error": f"it cannot be asked ({type(error).__name__})", "kind": "database"}
-    json.dump(told, out, ensure_ascii=False)
+        answer = {"error": f"it cannot be asked ({type(error).__name__})", "kind": "database"}
+    json.dump(answer, out, ensure_ascii=False)
 
 
 def _read(job: dict[str, Any]) -> dict[str, Any]:
-    """What passes the gate, or why it does not: the parser takes exponential time for some of what can be written."""
+    """Return the result of the gate.
+
+    It runs here because the parser takes exponential time for some statements.
+    """
     try:
         sandbox.confine(seconds=READ_SECONDS)
-        found = gate.passed(job["sql"], job["dialect"], [Table(**each) for each in job["tables"]])
+        passed = gate.passed(job["sql"], job["dialect"], [Table(**each) for each in job["tables"]])
     except RefusedSQLError as error:
         return {"refused": error.detail, "rule": error.rule}
     except sandbox.SandboxError as error:
         return {"refused": str(error), "rule": "sandbox"}
     except (TimeoutError, MemoryError):
         return {"refused": "it takes too long to be understood; write it with less in brackets", "rule": "nesting"}
-    return {"sql": found.sql, "tables": found.tables}
+    return {"sql": passed.sql, "tables": passed.tables}
 
 
 @cache
 def _context(tls: str) -> ssl.SSLContext | None:
-    """Read before no file can be opened any more."""
+    """Return the TLS context, read while files can still be opened."""
     if tls == "disable":
         return None
     context = ssl.create_default_context()
@@ -130,7 +133,7 @@ def _context(tls: str) -> ssl.SSLContext | None:
 
 
 def _checked(address: str) -> Callable[..., list[Any]]:
-    """A look-up that finds the address that was checked, whatever the name: no second one may say something else."""
+    """Return a name lookup that always gives the checked address, since a second lookup may give another."""
 
     def found(_: object, port: object, *__: object, **___: object) -> list[Any]:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -142,7 +145,7 @@ def _checked(address: str) -> Callable[..., list[Any]]:
 def _postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any]:
     class Loop(asyncio.SelectorEventLoop):
         async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
-            """Without a thread, of which there may be none."""
+            """Look up a name without a thread, since none is allowed."""
             return socket.getaddrinfo(host, port)
 
     with asyncio.Runner(loop_factory=Loop) as runner:
@@ -195,7 +198,7 @@ async def _ask_postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -
 
 
 async def _identity(connection: Any) -> str:
-    """When the server began, to the microsecond: no two servers say the same."""
+    """Return the start time of the server in microseconds, which identifies it."""
     asked = "SELECT EXTRACT(epoch FROM pg_catalog.pg_postmaster_start_time())::text"
     return str((await connection.exec_driver_sql(asked)).scalar())
 
@@ -240,10 +243,10 @@ def _mysql(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any
             connection = reached(None)
         with connection.cursor() as cursor:
             cursor.execute("SELECT @@version, @@sql_mode")
-            version, mode = (str(each) for each in cursor.fetchone() or ("", ""))
+            version, mode = (str(value) for value in cursor.fetchone() or ("", ""))
             # Ways of reading that would make other values of what the gate has written.
             others = set("ANSI ANSI_QUOTES NO_BACKSLASH_ESCAPES PIPES_AS_CONCAT IGNORE_SPACE ORACLE MSSQL".split())
-            kept = ",".join(each for each in mode.split(",") if each not in others)
+            kept = ",".join(flag for flag in mode.split(",") if flag not in others)
             cursor.execute("SET SESSION sql_mode = %s", (kept,))
             limit = (
                 f"max_statement_time = {STATEMENT_SECONDS}"
@@ -255,14 +258,14 @@ def _mysql(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any
         return connection
 
     engine = sqlalchemy.create_engine("mysql+pymysql://", creator=connect, poolclass=NullPool)
-    with engine.connect() as held:
+    with engine.connect() as connected:
         if job["does"] == "describe":
-            return described(held, job, mysql_rights)
+            return described(connected, job, mysql_rights)
         gathered = Gathered(job["rows"])
-        driver: Any = held.connection.driver_connection
+        driver: Any = connected.connection.driver_connection
         with driver.cursor(pymysql.cursors.SSCursor) as cursor:
             cursor.execute(job["sql"])
-            names = [each[0] for each in cursor.description or ()]
+            names = [column[0] for column in cursor.description or ()]
             for row in _fetched(cursor):
                 if not gathered.add(row):
                     break  # of the few rows that are left the rest is read, and thrown away
@@ -279,7 +282,7 @@ def authorize_describing(action: int, *_: object) -> int:
 
 
 def authorizer_of(tables: Sequence[str]) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
-    """Return what SQLite asks before a statement may run: only these tables are read, only listed functions called."""
+    """Return the authorizer of SQLite: it allows reads of these tables and calls of listed functions only."""
     readable = {*(each.lower() for each in tables), "json_each", "json_tree", ""}
 
     def authorize(action: int, first: str | None, second: str | None, database: str | None, _: str | None) -> int:
@@ -353,7 +356,7 @@ _SQLITE_WRITES = (
 
 
 def _said(error: Exception, job: dict[str, Any]) -> str:
-    """What the server says is wrong, without what it must not say."""
+    """Return the server's error message without secrets."""
     text = str(getattr(error, "orig", None) or error)
     if isinstance(error, pymysql.MySQLError) and len(error.args) > 1:
         text = str(error.args[1])

@@ -1,6 +1,6 @@
-"""Numbers and texts in a statement, written in the plain way of which nobody reads anything else. Pure.
+"""Conversion of numbers and texts in a statement to one plain form that all parsers read the same. Pure.
 
-sqlglot reads `1_000` as `1 AS _000`, and does not know `E'\\n'`, `$$a$$`, `U&'\\0041'` and `0x1F` as what they are.
+sqlglot reads `1_000` as `1 AS _000`, and does not recognize `E'\n'`, `$$a$$`, `U&'\0041'` and `0x1F`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def plain_literals(sql: str, tokens: Sequence[Token], dialect: Dialect) -> str:
-    """Return the statement with its literals in plain form. Raises RefusedSQLError for one that is none."""
+    """Return the statement with its literals in plain form. Raises RefusedSQLError for an invalid one."""
     if dialect == "sqlite" and any(
         one.token_type is TokenType.STRING and other.token_type is TokenType.STRING for one, other in pairwise(tokens)
     ):
@@ -48,20 +48,20 @@ def plain_literals(sql: str, tokens: Sequence[Token], dialect: Dialect) -> str:
 def _changes(sql: str, tokens: Sequence[Token], dialect: Dialect) -> Iterator[tuple[int, int, str]]:
     for token in tokens:
         end = token.end + 1
-        said = sql[token.start : end]
+        literal = sql[token.start : end]
         if token.token_type in _NUMBERS and (number := _NUMBER.match(sql, token.start)) is not None:
             plain = _number(number.group(), dialect)
-            if plain != said:
+            if plain != literal:
                 yield token.start, number.end(), plain
-        elif dialect == "postgresql" and said[:2] in ("E'", "e'"):
-            yield token.start, end, _quoted(_ESCAPE.sub(_unescaped, said[2:-1]))
-        elif dialect == "postgresql" and said[:3] in ("U&'", "u&'"):
-            yield token.start, end, _quoted(_UNICODE_ESCAPE.sub(_from_unicode, said[3:-1]))
-        elif dialect == "postgresql" and said.startswith("$") and said.endswith("$") and len(said) > 3:
-            tag = said[: said.index("$", 1) + 1]
-            yield token.start, end, _quoted(said[len(tag) : -len(tag)])
-        elif dialect != "sqlite" and said[:2] in ("N'", "n'"):
-            yield token.start, end, said[1:]
+        elif dialect == "postgresql" and literal[:2] in ("E'", "e'"):
+            yield token.start, end, _quoted(_ESCAPE.sub(_unescaped, literal[2:-1]))
+        elif dialect == "postgresql" and literal[:3] in ("U&'", "u&'"):
+            yield token.start, end, _quoted(_UNICODE_ESCAPE.sub(_from_unicode, literal[3:-1]))
+        elif dialect == "postgresql" and literal.startswith("$") and literal.endswith("$") and len(literal) > 3:
+            tag = literal[: literal.index("$", 1) + 1]
+            yield token.start, end, _quoted(literal[len(tag) : -len(tag)])
+        elif dialect != "sqlite" and literal[:2] in ("N'", "n'"):
+            yield token.start, end, literal[1:]
 
 
 def _number(said: str, dialect: Dialect) -> str:

@@ -1,8 +1,8 @@
-"""Which names a statement may say: tables and columns that are listed, resolved as the engine would, or refused. Pure.
+"""Resolution of names in a statement: listed tables and columns, resolved as the engine would, or refused. Pure.
 
-Two things keep what is hidden out of reach. Every name is resolved here against what is listed; and a table that has
-hidden columns is written as a subquery that selects the listed ones, so that where this and the engine should ever
-disagree on what a name means, the engine still has nothing else to find.
+Two measures keep hidden data out of reach. Every name is resolved here against the list; and a table with hidden
+columns is replaced by a subquery that selects the listed ones, so that if the engine resolves a name differently, it
+still finds nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 @dataclass(slots=True)
 class Source:
-    """What a name before a dot may mean: a table, a subquery, a function, with the columns that it has."""
+    """The meaning of a name before a dot: a table, a subquery or a function, with its columns."""
 
     alias: str
     columns: list[str]
@@ -39,7 +39,7 @@ class Scope:
 
 @dataclass(slots=True)
 class Resolver:
-    """Resolves one statement. `used`: the tables that it asks."""
+    """Resolves one statement. `used` collects its tables."""
 
     tables: Sequence[Table]
     dialect: Dialect
@@ -47,7 +47,7 @@ class Resolver:
     named: int = 0
 
     def query(self, node: exp.Expr, above: Scope | None, ctes: Mapping[str, Source]) -> list[str]:
-        """Resolve a SELECT, a set operation or VALUES, in place; the names of its columns."""
+        """Resolve a SELECT, a set operation or VALUES in place; return the names of its columns."""
         if isinstance(node, exp.Subquery):
             if node.args.get("with_") is not None:
                 ctes = self._with(node.args["with_"], above, ctes)
@@ -76,11 +76,11 @@ class Resolver:
         for join in node.args.get("joins") or ():
             self._join(join, scope, ctes)
         outputs: list[str] = []
-        for each in node.expressions:
-            stars = self._starred(each, scope)
+        for output in node.expressions:
+            stars = self._starred(output, scope)
             if stars is None:
-                self._expressions([each], scope, ctes)
-                outputs.append(self._called(each))
+                self._expressions([output], scope, ctes)
+                outputs.append(self._called(output))
             else:
                 outputs += stars
         scope.outputs = outputs
@@ -88,23 +88,23 @@ class Resolver:
         return outputs
 
     def _with(self, node: exp.With, above: Scope | None, ctes: Mapping[str, Source]) -> Mapping[str, Source]:
-        """Common tables, each under a name that no table has: where one is not in sight, nothing else is found."""
-        known = dict(ctes)
+        """Resolve common tables, each renamed to a name that no table has, so that out of scope it matches nothing."""
+        in_scope = dict(ctes)
         for cte in node.expressions:
-            said = self._fold(cte.args["alias"].this)
+            name = self._fold(cte.args["alias"].this)
             self.named += 1
-            named = [self._fold(each) for each in cte.args["alias"].columns]
-            held = Source(f"keeps_{self.named}", named)
+            named = [self._fold(column) for column in cte.args["alias"].columns]
+            source = Source(f"keeps_{self.named}", named)
             if node.recursive and isinstance(cte.this, exp.SetOperation):
-                first = self.query(cte.this.this.copy(), above, known)
-                held.columns = named + first[len(named) :]
-                known[said] = held
-            found = self.query(cte.this, above, known)
-            held.columns = named + found[len(named) :]
-            cte.args["alias"].set("this", exp.to_identifier(held.alias, quoted=True))
-            cte.args["alias"].set("columns", [exp.to_identifier(each, quoted=True) for each in named])
-            known[said] = held
-        return known
+                first = self.query(cte.this.this.copy(), above, in_scope)
+                source.columns = named + first[len(named) :]
+                in_scope[name] = source
+            found = self.query(cte.this, above, in_scope)
+            source.columns = named + found[len(named) :]
+            cte.args["alias"].set("this", exp.to_identifier(source.alias, quoted=True))
+            cte.args["alias"].set("columns", [exp.to_identifier(column, quoted=True) for column in named])
+            in_scope[name] = source
+        return in_scope
 
     def _join(self, join: exp.Join, scope: Scope, ctes: Mapping[str, Source]) -> None:
         if join.args.get("method"):
@@ -115,17 +115,17 @@ class Resolver:
         before = list(scope.sources)
         self._source(join.this, scope, ctes)
         joined = scope.sources[len(before) :]
-        for each in join.args.get("using") or ():
-            name = self._fold(each.this if isinstance(each, exp.Column) else each)
+        for column in join.args.get("using") or ():
+            name = self._fold(column.this if isinstance(column, exp.Column) else column)
             for side in (before, joined):
                 if not any(self._column(source, name) for source in side):
                     raise self._no_column(name)
-            self._rename(each, name)
+            self._rename(column, name)
         if join.args.get("on") is not None:
             self._expressions([join.args["on"]], scope, ctes)
 
     def _source(self, node: exp.Expr, scope: Scope, ctes: Mapping[str, Source]) -> None:
-        """A table, subquery or function of FROM, with what is joined to it in brackets."""
+        """Resolve a table, subquery or function of FROM, with the joins in its brackets."""
         inner = node.this
         if isinstance(node, exp.Table) and not isinstance(inner, exp.Func):
             self._table(node, scope, ctes)
@@ -172,14 +172,14 @@ class Resolver:
         written: exp.Expr = whole
         if not table.whole:
             select = exp.Select(
-                expressions=[exp.column(each, table=table.name, quoted=True) for each in table.columns],
+                expressions=[exp.column(column, table=table.name, quoted=True) for column in table.columns],
             ).from_(whole)
             written = exp.Subquery(this=select)
         columns = list(table.columns)
         if alias is not None:
-            renamed = [self._fold(each) for each in alias.columns]
+            renamed = [self._fold(column) for column in alias.columns]
             columns = renamed + columns[len(renamed) :]
-            aliases = [exp.to_identifier(each, quoted=True) for each in renamed]
+            aliases = [exp.to_identifier(column, quoted=True) for column in renamed]
         else:
             aliases = []
         written.set("alias", exp.TableAlias(this=named, columns=aliases))
@@ -204,11 +204,11 @@ class Resolver:
         self._expressions(arguments, scope, ctes)
         alias = node.args.get("alias")
         called = self._fold(alias.this) if alias is not None and alias.this is not None else name
-        columns = [self._fold(each) for each in alias.columns] if alias is not None else []
-        found = columns or [called, *brought, "ordinality", name]
+        columns = [self._fold(column) for column in alias.columns] if alias is not None else []
+        outputs = columns or [called, *brought, "ordinality", name]
         if alias is not None:
             alias.set("this", exp.to_identifier(called, quoted=True))
-            alias.set("columns", [exp.to_identifier(each, quoted=True) for each in columns])
+            alias.set("columns", [exp.to_identifier(column, quoted=True) for column in columns])
         if name == "generate_series":  # as many rows as its arguments say, which may be any number
             bare = node.copy()
             made = exp.Select(expressions=[exp.Star()]).from_(bare).limit(MOST_ROWS_MADE)
@@ -217,13 +217,13 @@ class Resolver:
             if scope.sources:
                 wrapped = exp.Lateral(this=exp.Subquery(this=made), alias=wrapped.args["alias"])
             node.replace(wrapped)
-        scope.sources.append(Source(called, found))
+        scope.sources.append(Source(called, outputs))
 
     def _aliased(self, node: exp.Expr, outputs: list[str], scope: Scope) -> None:
         self._named(node, "", outputs, scope)
 
     def _named(self, node: exp.Expr, name: str, columns: Sequence[str], scope: Scope) -> None:
-        """Let a subquery or a common table be known by its alias, or by `name`, with its columns as the alias says."""
+        """Register a subquery or common table under its alias, or `name`, with its columns as the alias names them."""
         alias = node.args.get("alias")
         called = self._fold(alias.this) if alias is not None and alias.this is not None else name
         renamed = [self._fold(each) for each in alias.columns] if alias is not None else []
@@ -242,7 +242,7 @@ class Resolver:
             self._expressions([distinct], scope, ctes)
 
     def _expressions(self, nodes: Iterable[exp.Expr], scope: Scope, ctes: Mapping[str, Source]) -> None:
-        """Resolve all names in these, and the queries within them."""
+        """Resolve all names in these nodes and in the queries within them."""
         waiting = list(nodes)
         while waiting:
             node = waiting.pop()
@@ -306,14 +306,16 @@ class Resolver:
         raise self._no_column(node.name)
 
     def _starred(self, node: exp.Expr, scope: Scope) -> list[str] | None:
-        """The columns that a star of SELECT stands for; None, where it is no star. It stays a star: of what is written
-        here the engine finds no other columns."""
+        """Return the columns that a star of SELECT stands for; None if it is not a star.
+
+        The star is kept: the engine finds no other columns in the rewritten query.
+        """
         if isinstance(node, exp.Star):
-            if any(node.args.get(each) for each in ("except_", "replace", "rename", "ilike")):
+            if any(node.args.get(option) for option in ("except_", "replace", "rename", "ilike")):
                 raise RefusedSQLError("star", "* takes nothing after it")
             if not scope.sources:
                 raise RefusedSQLError("star", "* needs a table to stand for")
-            return [each for source in scope.sources for each in source.columns]
+            return [column for source in scope.sources for column in source.columns]
         if not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             return None
         table, schema = node.args.get("table"), node.args.get("db")
@@ -340,16 +342,16 @@ class Resolver:
         if self.dialect == "sqlite" and schema is not None and schema != "main":
             raise RefusedSQLError("table", f"no table {name!r} that may be asked")
         fits = [
-            each
-            for each in self.tables
-            if self._same(each.name, name)
+            table
+            for table in self.tables
+            if self._same(table.name, name)
             and (
-                each.default
+                table.default
                 if schema is None
-                else self.dialect == "sqlite" or (each.schema is not None and self._same(each.schema, schema))
+                else self.dialect == "sqlite" or (table.schema is not None and self._same(table.schema, schema))
             )
         ]
-        exact = [each for each in fits if each.name == name] or fits
+        exact = [table for table in fits if table.name == name] or fits
         if len(exact) != 1:
             raise RefusedSQLError("table", f"no table {name!r} that may be asked")
         return exact[0]
@@ -358,7 +360,7 @@ class Resolver:
         return next((each for each in source.columns if self._same(each, name)), None)
 
     def _called(self, node: exp.Expr) -> str:
-        """What a column of SELECT is called."""
+        """Return the name of a column of SELECT."""
         if isinstance(node, exp.Alias):
             return str(node.args["alias"].this)
         if isinstance(node, exp.Column):
@@ -374,7 +376,7 @@ class Resolver:
         return "?column?"
 
     def _fold(self, node: exp.Expr) -> str:
-        """A name as the engine reads it: PostgreSQL lowers what is not quoted, letters of ASCII alone."""
+        """Return a name as the engine reads it: PostgreSQL lowercases unquoted ASCII letters."""
         name = str(node.this)
         if self.dialect == "postgresql" and not node.args.get("quoted"):
             return name.translate(_LOWER)

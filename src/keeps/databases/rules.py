@@ -1,4 +1,4 @@
-"""What holds for every question to a database: its limits, what a table is to the gate, and how it refuses. Pure."""
+"""Rules common to all queries: limits, the gate's view of a table, and refusals. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CONNECT_SECONDS, STATEMENT_SECONDS, LOCK_SECONDS, READ_SECONDS = 5, 5, 1, 3
 
 
 class RefusedSQLError(Exception):
-    """A statement that does not pass. `rule`: which one it breaks, in a word. The text never says what is hidden."""
+    """A refused statement. `rule` is the broken rule in a word. The message never names hidden data."""
 
     def __init__(self, rule: str, detail: str) -> None:
         super().__init__(detail)
@@ -20,8 +20,12 @@ class RefusedSQLError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that may be asked, with the columns that may. `whole`: all of them may, also those to come. `schema`: of
-    PostgreSQL its schema, of MySQL its database; `default`: whether it is found without it."""
+    """A table that may be queried, with its visible columns.
+
+    - `whole`: all columns are visible, including later ones.
+    - `schema`: in PostgreSQL its schema, in MySQL its database.
+    - `default`: it is found without its schema.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -36,7 +40,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A statement that may be run: `sql` as it is sent, the tables that it asks."""
+    """A statement that may be run: `sql` as it is sent, and its tables."""
 
     sql: str
     tables: tuple[str, ...]

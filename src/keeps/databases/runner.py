@@ -1,5 +1,4 @@
-"""Asks databases, in processes of their own (keeps.databases.host): at most two at once of each database of a
-tenant."""
+"""Queries databases in separate processes (keeps.databases.host), at most two at once for each database of a tenant."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ SECONDS = float(CONNECT_SECONDS + STATEMENT_SECONDS + 2)
 
 
 class Runner:
-    """Where and how databases are asked."""
+    """Starts the processes that query databases."""
 
     def __init__(self, database: Database, reach: Reach) -> None:
         self._database = database
@@ -39,18 +38,18 @@ class Runner:
         await self._forks.close()
 
     async def read(self, tenant_id: str, sql: str, dialect: Dialect, tables: Sequence[Table]) -> Passed:
-        """What passes the gate. Raises QueryRefusedError, UnavailableError."""
+        """Return a statement that passed the gate. Raises QueryRefusedError, UnavailableError."""
         job = {"does": "read", "sql": sql, "dialect": dialect, "tables": [asdict(each) for each in tables]}
         await self._take(tenant_id)
         try:
-            told = json.loads(await self._forks.ask(job, seconds=SECONDS, most_bytes=MOST_BYTES))
+            answer = json.loads(await self._forks.ask(job, seconds=SECONDS, most_bytes=MOST_BYTES))
         except (TimeoutError, ValueError):
-            told = {"refused": "it cannot be understood in the time and memory that there is", "rule": "nesting"}
+            answer = {"refused": "it cannot be understood in the time and memory that there is", "rule": "nesting"}
         finally:
             self._slots.leave(tenant_id)
-        if "refused" in told:
-            raise QueryRefusedError(told["refused"], told["rule"])
-        return Passed(told["sql"], tuple(told["tables"]))
+        if "refused" in answer:
+            raise QueryRefusedError(answer["refused"], answer["rule"])
+        return Passed(answer["sql"], tuple(answer["tables"]))
 
     async def _take(self, tenant_id: str) -> None:
         try:
@@ -59,7 +58,10 @@ class Runner:
             raise UnavailableError("too many questions of this tenant wait; ask again later") from None
 
     async def run(self, tenant_id: str, target: Target, sql: str, tables: Sequence[str], rows: int) -> dict[str, Any]:
-        """Columns, rows, and whether there were more. Raises DatabaseFailedError, UnavailableError, ForbiddenError."""
+        """Return columns, rows, and whether there were more.
+
+        Raises DatabaseFailedError, UnavailableError, ForbiddenError.
+        """
         return await self._ask(tenant_id, target, {"does": "run", "sql": sql, "tables": list(tables), "rows": rows})
 
     async def describe(
@@ -69,7 +71,10 @@ class Runner:
         tables: Mapping[str, Sequence[str] | str],
         samples: Mapping[str, Sequence[str]],
     ) -> dict[str, Any]:
-        """The listed tables, as the server knows them. Raises DatabaseFailedError, UnavailableError, ForbiddenError."""
+        """Return the listed tables as the server describes them.
+
+        Raises DatabaseFailedError, UnavailableError, ForbiddenError.
+        """
         job = {"does": "describe", "tables": dict(tables), "samples": dict(samples)}
         return await self._ask(tenant_id, target, job)
 
@@ -78,21 +83,21 @@ class Runner:
             (row,) = await self._database.privileged_read(QUERIES["own_identity"])
             self._own = str(row["began"])
         key = tenant_id, target.location
-        held, wanted = self._each.get(key, (asyncio.Semaphore(OF_ONE_DATABASE), 0))
-        self._each[key] = held, wanted + 1
+        semaphore, wanted = self._each.get(key, (asyncio.Semaphore(OF_ONE_DATABASE), 0))
+        self._each[key] = semaphore, wanted + 1
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                await held.acquire()
+                await semaphore.acquire()
             try:
                 return await self._turn(tenant_id, target, {**job, "own": self._own})
             finally:
-                held.release()
+                semaphore.release()
         except TimeoutError:
             raise UnavailableError("too many questions wait for this database; ask again later") from None
         finally:
             wanted = self._each[key][1] - 1
             if wanted:
-                self._each[key] = held, wanted
+                self._each[key] = semaphore, wanted
             else:
                 del self._each[key]
 
@@ -108,9 +113,9 @@ class Runner:
         finally:
             self._slots.leave(tenant_id)
         try:
-            told: dict[str, Any] = await asyncio.to_thread(json.loads, answer)
+            result: dict[str, Any] = await asyncio.to_thread(json.loads, answer)
         except ValueError:
             raise DatabaseFailedError("asking it ran into limits of memory and time", "limit") from None
-        if "error" in told:
-            raise DatabaseFailedError(told["error"], told["kind"])
-        return told
+        if "error" in result:
+            raise DatabaseFailedError(result["error"], result["kind"])
+        return result

@@ -1,7 +1,7 @@
-"""Credentials at rest: AES-256-GCM under keys of the operator. What is sealed for one row opens in no other.
+"""Encryption of stored credentials: AES-256-GCM under the operator's keys, bound to the row.
 
 A key is derived from each entry of KEEPS_SECRET_KEYS; the first one seals, all of them open, so that keys can be
-replaced: put a new one first, `keeps secrets rotate`, then take the old one out.
+replaced: put a new one first, run `keeps secrets rotate`, then remove the old one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NONCE_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What is stored: the nonce and what is sealed, and which key opens it."""
+    """A sealed text with its nonce, and the id of its key."""
 
     data: bytes
     key_id: str
@@ -34,19 +34,19 @@ class KeyRing:
     """The operator's keys, newest first."""
 
     def __init__(self, secrets: Sequence[str], again: str = "remove the database and add it again") -> None:
-        """`again`: how to store what a lost key has sealed."""
+        """Derive the keys. `again` tells how to store a text again whose key was lost."""
         self._again = again
-        for each in secrets:
-            if len(each) < LEAST_CHARACTERS:
+        for secret in secrets:
+            if len(secret) < LEAST_CHARACTERS:
                 raise ValidationFailedError(
-                    f"a key in KEEPS_SECRET_KEYS has {len(each)} characters; it needs {LEAST_CHARACTERS}. `keeps"
+                    f"a key in KEEPS_SECRET_KEYS has {len(secret)} characters; it needs {LEAST_CHARACTERS}. `keeps"
                     " secrets new` makes one"
                 )
-        self._keys = {_name(each): _derived(each) for each in secrets}
+        self._keys = {_name(secret): _derived(secret) for secret in secrets}
 
     @property
     def newest(self) -> str:
-        """The id of the key that seals. Raises NotConfiguredError without one."""
+        """Return the id of the key that seals. Raises NotConfiguredError without one."""
         if not self._keys:
             raise NotConfiguredError(
                 "a database's password is only kept under a key: set KEEPS_SECRET_KEYS (`keeps secrets new` makes one)"
@@ -54,13 +54,13 @@ class KeyRing:
         return next(iter(self._keys))
 
     def seal(self, text: str, bound: str) -> Sealed:
-        """`bound`: where it stands; it opens nowhere else."""
+        """Seal a text. `bound` is its place; it opens nowhere else."""
         key_id = self.newest
         nonce = os.urandom(_NONCE_BYTES)
         return Sealed(nonce + AESGCM(self._keys[key_id]).encrypt(nonce, text.encode(), bound.encode()), key_id)
 
     def open(self, sealed: Sealed, bound: str) -> str:
-        """Raises UnavailableError where no key opens it, which says why."""
+        """Return a sealed text. Raises UnavailableError, with the reason, when no key opens it."""
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise UnavailableError(

@@ -1,4 +1,4 @@
-"""Databases: add, list, refresh, remove, ask. What is asked passes the gate, is run elsewhere, and is written down."""
+"""Databases: add, list, refresh, remove, query. A query passes the gate, runs in another process, and is audited."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ TellNoMore = Callable[[Scope, str], Awaitable[object]]
 
 @dataclass(slots=True)
 class _Asked:
-    """A question on its way, as it is written down in the end."""
+    """A query in progress, as it is recorded in the end."""
 
     database: str
     question: str | None
@@ -65,7 +65,7 @@ class _Asked:
 
 
 class DatabaseService:
-    """The databases that a tenant may ask. `tell_of`, `tell_no_more`: let agents know what can be looked up."""
+    """The databases that a tenant may query. `tell_of` and `tell_no_more` inform agents of what can be looked up."""
 
     def __init__(
         self,
@@ -96,7 +96,10 @@ class DatabaseService:
         await self._runner.close()
 
     async def add(self, scope: Scope, new: NewDatabase) -> DatabaseInfo:
-        """Raises ConflictError where the name is taken, ForbiddenError, DatabaseFailedError, NotConfiguredError."""
+        """Add a database.
+
+        Raises ConflictError for a taken name, ForbiddenError, DatabaseFailedError, NotConfiguredError.
+        """
         target = target_of(new.url)
         database_id = new_id()
         sealed = self._keys.seal(new.url, store.bound_to(scope.tenant_id, database_id))
@@ -107,11 +110,11 @@ class DatabaseService:
         if unlisted := next((name for name in samples if name not in new.tables), None):
             raise ValidationFailedError(f"samples names {unlisted!r}, which is not in tables")
         tables = {name: columns if isinstance(columns, str) else list(columns) for name, columns in new.tables.items()}
-        told = await self._runner.describe(scope.tenant_id, target, tables, samples)
-        store.tables_of(told["tables"])
+        described = await self._runner.describe(scope.tenant_id, target, tables, samples)
+        store.tables_of(described["tables"])
 
         async def work(tx: Tx) -> bool:
-            return await store.insert(tx, database_id, new, target, sealed, told, self._clock())
+            return await store.insert(tx, database_id, new, target, sealed, described, self._clock())
 
         if not await self._introducer.write(scope, work):
             raise ConflictError(f"there is a database {new.name!r}; remove it first, or refresh it")
@@ -123,14 +126,14 @@ class DatabaseService:
         return [each.info for each in await self._askable(scope)]
 
     async def refresh(self, scope: Scope, name: str) -> DatabaseInfo:
-        """Raises NotFoundError, DatabaseFailedError."""
+        """Read the tables of a database again. Raises NotFoundError, DatabaseFailedError."""
         await self._describe(scope, await self._held(scope, name))
         info = (await self._held(scope, name)).info
         await self._tell(Scope(scope.tenant_id, info.created_by), info)
         return info
 
     async def remove(self, scope: Scope, name: str) -> DatabaseRemoved:
-        """Raises NotFoundError."""
+        """Remove a database. Raises NotFoundError."""
         added_by = await self._database.write(scope, lambda tx: store.remove(tx, name))
         if added_by is None:
             raise NotFoundError(f"no database {name!r}")
@@ -141,14 +144,17 @@ class DatabaseService:
         return DatabaseRemoved(name=name)
 
     async def query_sql(self, scope: Scope, name: str, sql: str) -> QueryResult:
-        """Raises NotFoundError, ForbiddenError, QueryRefusedError, DatabaseFailedError."""
+        """Run a statement. Raises NotFoundError, ForbiddenError, QueryRefusedError, DatabaseFailedError."""
         held = await self._held(scope, name)
         require(scope.roles, held.info.asked_by)
         return await self._written_down(scope, held, _Asked(name, None, sql), self._run_once)
 
     async def query_data(self, scope: Scope, wanted: DataQuestion) -> QueryResult:
-        """Raises NotConfiguredError without an LLM, and what `query_sql` raises; ForbiddenError where the answer shall
-        be kept and the role may not write."""
+        """Answer a question by SQL of the LLM.
+
+        Raises NotConfiguredError without an LLM, ForbiddenError if the answer is to be remembered and the role may not
+        write, and the errors of `query_sql`.
+        """
         if wanted.remember:
             require(scope.roles, "writer")
         if self._chat is None:
@@ -157,9 +163,9 @@ class DatabaseService:
                 " databases sql`)"
             )
         if wanted.database is not None:
-            held = await self._held(scope, wanted.database)
-            require(scope.roles, held.info.asked_by)
-            databases = [held]
+            database = await self._held(scope, wanted.database)
+            require(scope.roles, database.info.asked_by)
+            databases = [database]
         else:
             databases = await self._askable(scope)
             if not databases:
@@ -177,7 +183,7 @@ class DatabaseService:
         return found
 
     async def audits(self, scope: Scope, wanted: AuditQuery) -> Page[QueryAudit]:
-        """One's own; an administrator may name another user. Raises ForbiddenError."""
+        """Return the user's own audits; an administrator may name another user. Raises ForbiddenError."""
         of = scope
         if wanted.user_id is not None and wanted.user_id != scope.user_id:
             require(scope.roles, "admin")
@@ -193,7 +199,10 @@ class DatabaseService:
         )
 
     async def rotate(self, scope: Scope) -> int:
-        """Seal all credentials of a tenant with the newest key; how many were not. It may be ended and run again."""
+        """Seal all credentials of a tenant with the newest key; return the number that changed.
+
+        It may be interrupted and run again.
+        """
         done = 0
         while some := await self._database.write(scope, lambda tx: store.rotate(tx, self._keys)):
             done += some
@@ -223,7 +232,7 @@ class DatabaseService:
         asked: _Asked,
         work: Callable[[Scope, Held, _Asked], Awaitable[QueryResult]],
     ) -> QueryResult:
-        """Do it, and write down that it was asked, whatever comes of it."""
+        """Run the work, and record the query whatever its result."""
         started = time.perf_counter()
         outcome: QueryOutcome = "failed"
         rule: str | None = "cancelled"
@@ -261,7 +270,7 @@ class DatabaseService:
             await self._introducer.write(scope, lambda tx: store.add_audit(tx, written))
 
     async def _run_once(self, scope: Scope, held: Held, asked: _Asked) -> QueryResult:
-        """Where the tables have changed since they were read, they are read again, and it is tried once more."""
+        """Run a query; if the tables have changed since they were read, read them again and run it once more."""
         try:
             return await self._run(scope, held, asked)
         except DatabaseFailedError as error:
@@ -274,7 +283,7 @@ class DatabaseService:
             return await self._run(scope, again, asked)
 
     async def _written_and_run(self, chat: ChatModel, scope: Scope, chosen: Chosen, asked: _Asked) -> QueryResult:
-        """The LLM's SQL, run; where that fails, it is told why and writes once more."""
+        """Run the LLM's SQL; if that fails, give it the error and run its second attempt."""
         failed: tuple[str, str] | None = None
         while True:
             assert asked.question is not None
@@ -296,14 +305,14 @@ class DatabaseService:
         written = await self._runner.read(scope.tenant_id, asked.sql or "", held.info.dialect, held.tables)
         asked.tables = written.tables
         target = target_of(self._keys.open(held.sealed, held.bound))
-        told = await self._runner.run(scope.tenant_id, target, written.sql, written.tables, MOST_ROWS)
+        result = await self._runner.run(scope.tenant_id, target, written.sql, written.tables, MOST_ROWS)
         return QueryResult.model_construct(
             database=held.info.name,
             sql=written.sql,
             tables=written.tables,
-            columns=tuple(told["columns"]),
-            rows=tuple(map(tuple, told["rows"])),
-            cut=told["cut"],
+            columns=tuple(result["columns"]),
+            rows=tuple(map(tuple, result["rows"])),
+            cut=result["cut"],
             took_ms=(time.perf_counter() - started) * 1e3,
             question=None,
             repaired=False,
@@ -311,7 +320,7 @@ class DatabaseService:
         )
 
     async def _remember(self, scope: Scope, found: QueryResult) -> UUID:
-        """An answer as a memory: what came back is data of whoever filled the database."""
+        """Store an answer as a memory: its contents are untrusted data of the database."""
         rows = json.dumps([dict(zip(found.columns, row, strict=True)) for row in found.rows], ensure_ascii=False)
         memory = validated(
             NewMemory,
@@ -326,7 +335,7 @@ class DatabaseService:
         return one_of(receipt.memory, "the answer was not stored").memory_id
 
     async def _tell(self, scope: Scope, info: DatabaseInfo) -> None:
-        """Let those who may ask it know that it is there."""
+        """Inform those who may query the database that it exists."""
         if info.asked_by == "admin":
             return
         tables = ", ".join(each.name for each in info.tables)

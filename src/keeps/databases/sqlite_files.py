@@ -1,4 +1,4 @@
-"""The files of a SQLite database, and how they are opened to read what any other reader reads."""
+"""The files of a SQLite database, and the options to open them for reading."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _READ_ONLY, _ALONE = "mode=ro", "mode=ro&immutable=1"
 
 
 def files_of(path: str) -> tuple[str, ...]:
-    """Return the file and those beside it that hold a part of the database. Links beside it are left out."""
+    """Return the file and the files beside it that hold a part of the database, without links."""
     return (path, *(path + ending for ending in _COMPANIONS if _size(path + ending) is not None))
 
 
 def mode_of(path: str) -> str:
     """Return the options to open a file with.
 
-    A file in WAL mode that nobody writes to has no `-wal` beside it, and SQLite would have to make one to read it: it
-    is read as one that does not change. Raises RefusedError where a part of the database cannot be read.
+    A file in WAL mode that nobody writes to has no `-wal` beside it, and SQLite would have to create one to read it: it
+    is opened as immutable. Raises RefusedError when a part of the database cannot be read.
     """
     log = _size(path + "-wal")
     if log is not None and _size(path + "-shm") is not None:
@@ -37,13 +37,13 @@ def mode_of(path: str) -> str:
 
 
 def check_unchanged(path: str, mode: str) -> None:
-    """Raises RefusedError where somebody began to write to a file that was read as one that does not change."""
+    """Raise RefusedError if writing began to a file that was opened as immutable."""
     if mode == _ALONE and _size(path + "-wal"):
         raise RefusedError("another program began to write to the file meanwhile; ask again")
 
 
 def _size(path: str) -> int | None:
-    """Return the size of a regular file; None where there is none."""
+    """Return the size of a regular file; None if there is none."""
     try:
         found = os.lstat(path)
     except OSError:

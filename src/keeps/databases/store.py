@@ -1,4 +1,4 @@
-"""Statements on databases and what was asked of them."""
+"""Statements on databases and their audits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TABLES: TypeAdapter[tuple[DatabaseTable, ...]] = TypeAdapter(tuple[DatabaseTabl
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A database as it is stored: what may be known of it, its sealed URL, and what was asked for."""
+    """A stored database: its description, its sealed URL, and the requested tables."""
 
     info: DatabaseInfo
     sealed: Sealed
@@ -42,7 +42,7 @@ class Held:
 
     @property
     def tables(self) -> list[Table]:
-        """As the gate knows them."""
+        """Return the tables in the gate's form."""
         return [
             Table(
                 each.name, tuple(column.name for column in each.columns), each.database_schema, each.whole, each.default
@@ -52,14 +52,14 @@ class Held:
 
 
 def bound_to(tenant_id: str, database_id: UUID) -> str:
-    """What a credential is sealed with: it opens for this row alone."""
+    """Return the text that a credential is bound to, so that it opens for this row only."""
     return f"{tenant_id}\0{database_id}"
 
 
 async def insert(
     tx: Tx, database_id: UUID, new: NewDatabase, target: Target, sealed: Sealed, told: Mapping[str, Any], now: datetime
 ) -> bool:
-    """False where there is one of this name."""
+    """Store a database; return False if the name is taken."""
     row = await tx.fetch_row(
         QUERIES["database_insert"],
         tx.scope.tenant_id,
@@ -98,13 +98,13 @@ async def described(tx: Tx, name: str, told: Mapping[str, Any], now: datetime) -
 
 
 async def remove(tx: Tx, name: str) -> str | None:
-    """Who had added it; None where there is none."""
+    """Remove a database; return who added it, or None if it does not exist."""
     row = await tx.fetch_row(QUERIES["database_remove"], tx.scope.tenant_id, name)
     return None if row is None else row["created_by"]
 
 
 async def rotate(tx: Tx, keys: KeyRing) -> int:
-    """Seal some credentials of a tenant with the newest key; how many."""
+    """Seal some credentials of a tenant with the newest key; return their number."""
     rows = await tx.fetch(QUERIES["databases_sealed_otherwise"], tx.scope.tenant_id, keys.newest)
     for row in rows:
         bound = bound_to(tx.scope.tenant_id, row["database_id"])
@@ -114,7 +114,7 @@ async def rotate(tx: Tx, keys: KeyRing) -> int:
 
 
 async def add_audit(tx: Tx, asked: QueryAudit) -> bool:
-    """Write down a question; False where it is there."""
+    """Record a query; return False if it is recorded already."""
     row = await tx.fetch_row(
         QUERIES["audit_insert"],
         tx.scope.tenant_id,
@@ -145,7 +145,7 @@ async def forget_audits(tx: Tx, asked_before: datetime) -> None:
 
 
 def tables_of(told: object) -> tuple[DatabaseTable, ...]:
-    """What a server was described as. Raises ValueError where that is no description."""
+    """Return the tables of a server's description. Raises ValueError for an invalid one."""
     return _TABLES.validate_python(told)
 
 

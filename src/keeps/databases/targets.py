@@ -1,9 +1,9 @@
-"""Where a database is, and whether it may be reached.
+"""Locations of databases, and whether they may be reached.
 
-A name is resolved once, each address is checked, and the one that was checked is the one connected to. Nothing that is
-not public may be reached but what the operator lists in KEEPS_DATABASES_ALLOW: networks, addresses, host names, and the
-folders that SQLite files may lie in. Keeps' own server is never asked, under any name: the process that connects
-compares what the server says of itself (keeps.databases.host).
+A name is resolved once, each address is checked, and the connection uses the checked address. Only public addresses and
+those that the operator lists in KEEPS_DATABASES_ALLOW may be reached: networks, addresses, host names, and folders of
+SQLite files. Keeps' own server is never queried, under any name: the process that connects compares what the server
+says of itself (keeps.databases.host).
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ RESOLVE_SECONDS, RESOLVED_AT_ONCE = 5.0, 4
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A database: `host` and `port`, or for SQLite `name` is the file. It is shown as `location`, without secrets."""
+    """A database: `host` and `port`, or for SQLite the file as `name`.
+
+    It is displayed as `location`, without secrets.
+    """
 
     dialect: Dialect
     name: str
@@ -51,13 +54,13 @@ class Target:
         return self.name if self.dialect == "sqlite" else f"{self.host}:{self.port}/{self.name}"
 
     def job(self, address: str) -> dict[str, Any]:
-        """What the process that connects is told."""
+        """Return the job for the process that connects."""
         names = ("dialect", "name", "host", "port", "user", "password", "tls")
         return {**{name: getattr(self, name) for name in names}, "address": address}
 
 
 def target_of(url: str) -> Target:
-    """Raises ValidationFailedError, which never repeats the URL: it holds a password."""
+    """Parse a URL. Raises ValidationFailedError, which never repeats the URL, since it holds a password."""
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -93,35 +96,35 @@ def _found(target: Target) -> list[Any]:
 
 
 class Reach:
-    """What the operator allows."""
+    """The locations that the operator allows."""
 
     def __init__(self, allowed: Sequence[str]) -> None:
-        self._folders = [Path(each).resolve() for each in allowed if each.startswith("/")]
+        self._folders = [Path(item).resolve() for item in allowed if item.startswith("/")]
         self._resolving = ThreadPoolExecutor(RESOLVED_AT_ONCE, "keeps-resolve")  # slow names hold nobody else up
         self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
         self._names: set[str] = set()
-        for each in allowed:
-            if each.startswith("/"):
+        for item in allowed:
+            if item.startswith("/"):
                 continue
             try:
-                self._networks.append(ipaddress.ip_network(each))
+                self._networks.append(ipaddress.ip_network(item))
             except ValueError:
-                self._names.add(each.lower().rstrip("."))
+                self._names.add(item.lower().rstrip("."))
 
     def close(self) -> None:
         self._resolving.shutdown(wait=False, cancel_futures=True)
 
     async def address(self, target: Target) -> str:
-        """The address to connect to, or the file to open. Raises ForbiddenError where it may not be reached."""
+        """Return the address to connect to, or the file to open. Raises ForbiddenError if it may not be reached."""
         if target.dialect == "sqlite":
             return await asyncio.to_thread(self._file, target.name)
         try:
             async with asyncio.timeout(RESOLVE_SECONDS):
-                found = await asyncio.get_running_loop().run_in_executor(self._resolving, _found, target)
+                places = await asyncio.get_running_loop().run_in_executor(self._resolving, _found, target)
         except (OSError, UnicodeError, TimeoutError):
             raise DatabaseFailedError(f"the host {target.host!r} has no address", "connect") from None
         named = target.host.lower().rstrip(".") in self._names
-        for _, _, _, _, place in found:
+        for _, _, _, _, place in places:
             address = str(place[0])
             if named or is_public(address) or self._allows(address):
                 return address

@@ -1,4 +1,4 @@
-"""Values as they come from a server, as JSON says them, and no more of them than may be answered. Pure."""
+"""Conversion of a server's values to JSON, within the size of an answer. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = Sequence[object]
 
 
 class Gathered:
-    """Rows as JSON, up to so many and so many bytes."""
+    """Rows as JSON, limited in number and bytes."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -25,7 +25,7 @@ class Gathered:
         self._cut = False
 
     def add(self, row: Row) -> bool:
-        """Whether there is room for more."""
+        """Add a row; return whether there is room for more."""
         values = [self._value(each) for each in row]
         self._bytes += len(json.dumps(values))
         if len(self._rows) >= self._most or self._bytes > MOST_BYTES:
@@ -38,15 +38,15 @@ class Gathered:
         return {"columns": list(names), "rows": self._rows, "cut": self._cut}
 
     def _value(self, value: object) -> object:
-        found = plain(value)
-        if isinstance(found, str) and len(found) > MOST_VALUE:
+        json_value = plain(value)
+        if isinstance(json_value, str) and len(json_value) > MOST_VALUE:
             self._cut = True
-            return found[:MOST_VALUE]
-        return found
+            return json_value[:MOST_VALUE]
+        return json_value
 
 
 def plain(value: object) -> object:
-    """A value as JSON says it: numbers that it cannot hold, times and bytes as text."""
+    """Return a value as JSON represents it: large numbers, times and bytes as text."""
     if value is None or isinstance(value, bool | str):
         return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
     if isinstance(value, int):

@@ -1,7 +1,7 @@
-"""What the gate lets through, word by word, for each dialect: functions, types and keywords. Pure.
+"""The words that the gate allows, for each dialect: functions, types and keywords. Pure.
 
-A list of what is allowed, not of what is not: a function that is missing here is refused, whatever it does. None of
-these has side effects, reads files, opens connections, waits, runs SQL that it is given, or makes much of little.
+The list is of what is allowed: a function that is missing here is refused, whatever it does. None of these has side
+effects, reads files, opens connections, waits, runs SQL that it is given, or returns far more than its arguments.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ KEYWORDS: Mapping[Dialect, frozenset[str]] = {
         """.split()
     ),
 }
-"""Words that may stand by themselves. Names are quoted, so that whatever else stands alone is refused."""
+"""Words that may stand alone. Names are quoted, so any other word that stands alone is refused."""
 
 _COMMON = """
     count sum avg min max coalesce nullif abs round sign lower upper trim ltrim rtrim replace concat concat_ws substr
@@ -115,10 +115,10 @@ FUNCTIONS: Mapping[Dialect, frozenset[str]] = {
         """.split()
     ),
 }
-"""Words that may stand before a bracket: functions, and the words of SQL that take one."""
+"""Words that may precede a bracket: functions, and the keywords of SQL that take one."""
 
 SQLITE_FUNCTIONS = FUNCTIONS["sqlite"] | {"->", "->>"}
-"""What SQLite asks leave to call: its operators for JSON are functions, too."""
+"""Functions that SQLite's authorizer may allow: its operators for JSON count as functions, too."""
 
 TYPES: Mapping[Dialect, frozenset[str]] = {
     "postgresql": frozenset(
@@ -135,7 +135,7 @@ TYPES: Mapping[Dialect, frozenset[str]] = {
         """.split()
     ),
 }
-"""What may be cast to: types of the server itself that hold values, by sqlglot's names."""
+"""Types allowed in a cast: the server's own types for values, by sqlglot's names."""
 
 TABLE_FUNCTIONS: Mapping[Dialect, Mapping[str, tuple[str, ...]]] = {
     "postgresql": {
@@ -160,7 +160,7 @@ TABLE_FUNCTIONS: Mapping[Dialect, Mapping[str, tuple[str, ...]]] = {
     ),
     "mysql": {},
 }
-"""Functions that may stand for a table, and the columns that they bring beside their alias."""
+"""Functions that may replace a table, and the columns that they add to their alias."""
 
 _STRINGS: Mapping[Dialect, str] = {
     "postgresql": r"'(?:[^']|'')*'",
@@ -191,18 +191,20 @@ _SCANNERS: Mapping[Dialect, re.Pattern[str]] = {
 
 
 def unknown_word(sql: str, dialect: Dialect) -> str | None:
-    """The first thing in a statement that is no name in quotes, no value, no operator and no word that is allowed; None
-    where there is none. It knows no grammar: it is what stands between a mistake elsewhere and a server."""
+    """Return the first part of a statement that is not a quoted name, a value, an operator or an allowed word; or None.
+
+    It knows no grammar: it protects the server from a mistake in the other checks.
+    """
     scanner, place, word = _SCANNERS[dialect], 0, ""
     while place < len(sql):
-        found = scanner.match(sql, place)
-        if found is None or found.lastgroup == "refused":
+        match = scanner.match(sql, place)
+        if match is None or match.lastgroup == "refused":
             return sql[place : place + 20]
-        place = found.end()
-        if found.lastgroup == "space":
+        place = match.end()
+        if match.lastgroup == "space":
             continue
-        text = found.group()
+        text = match.group()
         if word and word not in (FUNCTIONS if text == "(" else KEYWORDS)[dialect]:
             return word
-        word = text.lower() if found.lastgroup == "word" else ""
+        word = text.lower() if match.lastgroup == "word" else ""
     return word if word and word not in KEYWORDS[dialect] else None

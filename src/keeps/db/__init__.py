@@ -1,1 +1,1 @@
-"""PostgreSQL: the pool, the one door, named statements, and a server of our own."""
+"""PostgreSQL access: the connection pool, transactions, named statements, and the embedded server."""

@@ -1,7 +1,8 @@
-"""How the answer of a write is kept for a request that is sent again: by what it names, never by what it says.
+"""Storage format for the answer of a write whose request may be sent again.
 
-Kept is the outcome and the ids; the rest is read anew when it is asked for. So a kept answer is small whatever was
-written, and what is erased is in no answer. `about` names what an answer tells of, so that erasing can void it.
+An answer is stored as its outcome and the ids it names; the contents are read again when the answer is repeated.
+A stored answer is therefore small, and holds nothing that was erased. `about` names what an answer refers to, so that
+erasing it can void the answer.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is stored of an answer: JSON without contents, and the names of what it is about."""
+    """The stored form of an answer: JSON without contents, and the names of what it is about."""
 
     answer: JsonValue
     about: Sequence[str] = ()
@@ -28,14 +29,18 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[ResultT]):
-    """`keep`: what to store of a result. `give`: the result again; it may raise NotFoundError for what is gone."""
+    """A pair of functions that store and restore an answer.
+
+    `keep` returns what to store of a result. `give` returns the result again; it may raise NotFoundError when the data
+    is gone.
+    """
 
     keep: Callable[[ResultT], Kept]
     give: Callable[[Tx, Any], Awaitable[ResultT]]
 
 
 def plain(kind: type[ResultT]) -> Answer[ResultT]:
-    """Of results that name nothing: numbers, true."""
+    """Return an Answer for results that name nothing, such as numbers or true."""
     adapter = TypeAdapter(kind)
 
     async def give(_tx: Tx, kept: JsonValue) -> ResultT:
@@ -45,5 +50,8 @@ def plain(kind: type[ResultT]) -> Answer[ResultT]:
 
 
 def about_plan_state(plan_id: str, key: str) -> list[str]:
-    """What the answer of a write to working memory is about: the key, and the plan whose keys may all go."""
+    """Return what the answer of a write to working memory is about.
+
+    These are the key, and the plan, since all keys of a plan may be removed together.
+    """
     return [f"state:{plan_id}", f"state:{plan_id}\x1f{key}"]

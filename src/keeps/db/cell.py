@@ -1,5 +1,7 @@
-"""One PostgreSQL: its connections, and what is asked of it with no tenant named. Which one a tenant is on is the door's
-business (`db/session.py`)."""
+"""One PostgreSQL cell: its connections, and the queries that run without a tenant.
+
+`db/session.py` decides which cell a tenant is on.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +24,23 @@ from keeps_client.errors import UnavailableError
 
 Connection = asyncpg.Connection
 MAIN = "main"
-"""The cell that Keeps is opened on. Where there are several, it says what is where."""
+"""Name of the cell that Keeps is opened on. With several cells, its directory says where each tenant is."""
 ACQUIRE_TIMEOUT_SECONDS = 10.0
 LONG_TIMEOUT_SECONDS = 30.0
-"""Work that takes long waits for its like."""
+"""Wait for a connection of the pool for long work, in seconds."""
 LONG_CONNECTIONS = 3
-"""For jobs, verification and the like, which must not take those of requests."""
+"""Connections for jobs, verification and similar work, which must not take those of requests."""
 AWAY_SECONDS = 5.0
-"""So long one that did not answer is not asked again on behalf of everybody."""
+"""Seconds during which a cell that did not answer is skipped by queries to all cells."""
 DEAD_SECONDS = 1.0
-"""So long one that could not be started is not started again, however many ask."""
+"""Seconds after a failed start of a server before the next attempt, for all callers."""
 REVIVE_SECONDS = 60.0
-"""So long callers wait for one that is started again; what it recovers may take longer."""
+"""Seconds that callers wait for a server to restart; its recovery may take longer."""
 _FULL = "the database's disk is full; make room and try again"
 
 
 class Server(Protocol):
-    """A server of our own, with the home that it serves."""
+    """An embedded server and the home that it serves."""
 
     home: Path
 
@@ -50,8 +52,12 @@ class Server(Protocol):
 
 
 class Cell:
-    """A PostgreSQL with a name. `server`: the embedded one that it is, which is brought back when it is gone. `direct`:
-    the same one past a pooler, for connections that listen."""
+    """A named PostgreSQL.
+
+    Args:
+        server: The embedded server behind this cell, which is restarted when it is gone.
+        direct: A pool on the same server that bypasses the pooler, for connections that listen.
+    """
 
     def __init__(self, name: str, pool: Pool, server: Server | None = None, direct: Pool | None = None) -> None:
         self.name = name
@@ -65,14 +71,18 @@ class Cell:
 
     @property
     def away(self) -> bool:
-        """It did not answer lately."""
+        """Return whether the cell recently failed to answer."""
         return time.monotonic() < self._away_until
 
     def missed(self) -> None:
         self._away_until = time.monotonic() + AWAY_SECONDS
 
     async def begin(self, scope: Scope, enter: Statement) -> Tx | str:
-        """A transaction as `scope`, to be ended by `ending`; or the name of the cell in which its tenant is."""
+        """Begin a transaction as `scope`, to be ended by `ending`.
+
+        Returns:
+            The transaction, or the name of the cell that the tenant is on.
+        """
         pool = self._long_pool if takes_long() else self.pool
         connection = await self._acquire(pool, scope.tenant_id)
         reads = enter is not ENTER_WRITE and not takes_long()
@@ -106,8 +116,11 @@ class Cell:
             raise self._unreachable(error) from error
 
     async def _revive(self, server: Server) -> None:
-        """Start the server again, once for all who wait. Where that fails, nobody tries for a moment. Why is in the
-        log: callers need not know where the data is."""
+        """Restart the server once for all callers that wait.
+
+        After a failed start no caller tries again for DEAD_SECONDS. The reason is in the log, because callers need not
+        know where the data is.
+        """
         if time.monotonic() >= self._dead_until:
             if self._reviving is None or self._reviving.done():
                 self._reviving = asyncio.create_task(server.revive())
@@ -129,7 +142,10 @@ class Cell:
             log().error("the database does not start again", cell=self.name, error=str(error))
 
     async def privileged_read(self, statement: Statement, *values: object, seconds: float | None = None) -> list[Row]:
-        """Read what belongs to no tenant (catalogue, settings), with no tenant set. `seconds`: what it may take."""
+        """Read what belongs to no tenant (catalogue, settings), with no tenant set.
+
+        `seconds` limits the whole read; None means no limit.
+        """
         connection = await self._soon(seconds)
         try:
             return await connection.fetch(statement.text, *values, timeout=seconds)
@@ -156,9 +172,9 @@ class Cell:
 
     @asynccontextmanager
     async def dedicated_connection(self) -> AsyncGenerator[asyncpg.Connection]:
-        """A connection of one's own, as the role that serves, outside the pool: for the queue, which listens on it.
+        """Open a connection outside the pool, as the serving role, for the queue, which listens on it.
 
-        No tenant is set on it, so it sees no row of any. Raises UnavailableError when the server is gone.
+        No tenant is set on it, so it sees no tenant's rows. Raises UnavailableError when the server is gone.
         """
         connection = await self._acquire(self.pool)
         self.pool.release(connection)  # the server is there, or was brought back
@@ -180,7 +196,10 @@ class Cell:
                 pool.terminate()
 
     def _unreachable(self, error: BaseException) -> UnavailableError:
-        """A server whose disk is full ends, starts, and ends again: whoever meets it in between learns why, too."""
+        """Return the error for an unreachable server; it names a full disk if there is one.
+
+        A server whose disk is full stops, starts and stops again, so callers in between learn the reason, too.
+        """
         if self.server is not None and self.server.is_full():
             return UnavailableError(_FULL)
         return UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again")

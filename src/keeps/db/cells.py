@@ -1,4 +1,4 @@
-"""The cells of a Keeps: those that the directory of the first one names, opened when they are needed."""
+"""The cells of an installation, as listed in the directory of the main cell; opened on demand."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from keeps_client.errors import KeepsError, UnavailableError
 
 _QUERIES = Statements("keeps.db")
 KNOWN_SECONDS = 10.0
-"""So long the list of cells is believed, on behalf of everybody."""
+"""Seconds for which the list of cells is cached, for all callers."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellAddress:
-    """What the directory says of a cell: where it is, sealed under a key of the operator."""
+    """A directory entry of a cell: its address, sealed under a key of the operator."""
 
     name: str
     address: bytes
@@ -29,7 +29,10 @@ class CellAddress:
 
 
 class Cells:
-    """`opening`: opens another one than the first."""
+    """The main cell and those of its directory.
+
+    `opening` opens a cell other than the main one.
+    """
 
     def __init__(self, main: Cell, opening: Callable[[CellAddress], Awaitable[Cell]] | None) -> None:
         self._main = main
@@ -44,29 +47,32 @@ class Cells:
 
     @property
     def connections(self) -> tuple[int, int]:
-        """How many connections to all cells are in use, and how many there may be."""
+        """Return the connections in use on all cells, and their maximum."""
         pools = [each.pool for each in self._cells.values()]
         return sum(each.taken for each in pools), sum(each.size for each in pools)
 
     @property
     def homes(self) -> list[Path]:
-        """Of the cells that are embedded, and open."""
+        """Return the homes of all open embedded cells."""
         return [each.server.home for each in self._cells.values() if each.server is not None]
 
     def server_of(self, name: str) -> Server | None:
-        """The embedded server of an open cell, if it is one."""
+        """Return the embedded server of an open cell, or None."""
         return self._cells[name].server if name in self._cells else None
 
     @property
     def names(self) -> list[str]:
-        """The cells that the directory named when it was last read."""
+        """Return the cells in the directory when it was last read."""
         return [MAIN, *self._addresses]
 
     async def everywhere(
         self, statement: Statement, *values: object, seconds: float | None = None
     ) -> dict[str, list[Row]]:
-        """The same of every cell, by its name. One that is away is left out, and said so in the log; raises
-        UnavailableError where all are. `seconds`: how long each is waited for."""
+        """Run a statement on every cell and return the rows by cell name.
+
+        Cells that do not answer are left out and logged. `seconds` limits the wait for each cell. Raises
+        UnavailableError when no cell answers.
+        """
         cells = await self.all()
         if len(cells) == 1:
             return {MAIN: await self._main.privileged_read(statement, *values)}
@@ -84,24 +90,26 @@ class Cells:
 
         asked = [each for each in cells if not each.away] or cells
         answers = dict(zip([each.name for each in asked], await asyncio.gather(*map(ask, asked)), strict=True))
-        found = {name: answer for name, answer in answers.items() if not isinstance(answer, KeepsError)}
-        for name in found:
+        answered = {name: answer for name, answer in answers.items() if not isinstance(answer, KeepsError)}
+        for name in answered:
             self._logged.pop(name, None)
-        if not found:
+        if not answered:
             raise next(answer for answer in answers.values() if isinstance(answer, KeepsError))
-        return found
+        return answered
 
     async def trail(self, tenant_id: str, candidate: Cell | None = None) -> list[str]:
-        """From the first cell to where a tenant is, as each of them says; one that comes twice ends it, too.
+        """Return the chain of cells from the main cell to the tenant's, as each cell names the next.
 
-        `candidate`: asked in place of the cell of its name, whose address in the directory may not open.
+        A cell that comes a second time ends the chain, too.
+
+        `candidate` is asked in place of the cell of the same name, whose address in the directory may not open.
         """
-        found = [MAIN]
-        while (cell := await self._says(found[-1], tenant_id, candidate)) is not None:
-            found.append(cell)
-            if cell in found[:-1]:
+        trail = [MAIN]
+        while (cell := await self._says(trail[-1], tenant_id, candidate)) is not None:
+            trail.append(cell)
+            if cell in trail[:-1]:
                 break
-        return found
+        return trail
 
     async def _says(self, name: str, tenant_id: str, candidate: Cell | None) -> str | None:
         cell = candidate if candidate is not None and candidate.name == name else await self.get(name)
@@ -109,24 +117,24 @@ class Cells:
         return row["cell"]
 
     async def all(self) -> list[Cell]:
-        """All that the directory names; those that cannot be opened are left out."""
+        """Return all cells of the directory, without those that cannot be opened."""
         await self.read()
-        found = [self._main]
+        cells = [self._main]
         for name in self._addresses:
             try:
-                found.append(await self.get(name))
+                cells.append(await self.get(name))
             except KeepsError as error:
                 self._log("a cell cannot be opened", name, error)
-        return found
+        return cells
 
     def _log(self, event: str, name: str, error: KeepsError) -> None:
-        """Log why a cell cannot be used, once for each reason: it is asked every second."""
+        """Log why a cell cannot be used, once for each reason, since cells are asked every second."""
         if self._logged.get(name) != error.detail:
             log().warning(event, cell=name, error=error.code, reason=error.detail)
             self._logged[name] = error.detail
 
     async def read(self, *, again: bool = False) -> None:
-        """Ask the first cell which there are; what it said lately will do, unless `again`."""
+        """Read the directory from the main cell. A recent result is reused unless `again` is set."""
         if not again and time.monotonic() - self._asked_at < KNOWN_SECONDS:
             return
         self._asked_at = time.monotonic()
@@ -141,7 +149,7 @@ class Cells:
         }
 
     async def get(self, name: str) -> Cell:
-        """An open cell. Raises UnavailableError where it is not there, or cannot be opened."""
+        """Return an open cell. Raises UnavailableError when it does not exist or cannot be opened."""
         if name == MAIN or (name in self._opened and self._opened[name] == self._addresses.get(name)):
             return self._cells[name]
         async with self._turn_to_open:

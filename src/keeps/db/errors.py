@@ -1,4 +1,4 @@
-"""What PostgreSQL and the network say, in the words of Keeps."""
+"""Translation of PostgreSQL and network errors into Keeps errors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from keeps_client.errors import (
 
 
 class MissingError(ValidationFailedError):
-    """What is to be written names something that is not there."""
+    """A write names something that does not exist."""
 
 
 class UserGoneError(NotFoundError):
-    """The tenant or user of this write is not there (any more): introduce it and try again."""
+    """The tenant or user of a write does not exist (any more): introduce it and try again."""
 
 
 RETRYABLE = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.LockNotAvailableError)
-"""The statement did nothing wrong: the same transaction, tried again, will most likely pass."""
+"""Errors after which the same transaction, tried again, will most likely pass."""
 
 LOST = (
     asyncpg.PostgresConnectionError,
@@ -39,7 +39,7 @@ LOST = (
     OSError,
     asyncio.TimeoutError,
 )
-"""The server went away, or does not answer."""
+"""Errors of a server that went away or does not answer."""
 
 
 LEADER_GONE = (
@@ -50,11 +50,11 @@ LEADER_GONE = (
     asyncpg.PostgresConnectionError,
     ConnectionError,
 )
-"""In the middle of a write: the server is not, or will soon not be, the one that takes writes."""
+"""Errors during a write that mean the server does not, or soon will not, accept writes."""
 
 
 def constraint_of(error: BaseException) -> str | None:
-    """The name of the constraint that refused a row, if one did."""
+    """Return the name of the constraint that refused a row, or None."""
     return (
         getattr(error, "constraint_name", None)
         if isinstance(error, asyncpg.IntegrityConstraintViolationError)
@@ -63,9 +63,9 @@ def constraint_of(error: BaseException) -> str | None:
 
 
 def translated(error: BaseException) -> KeepsError | None:
-    """The Keeps error that a database error means to a caller, or None for what only a defect of ours explains.
+    """Return the Keeps error for a database error, or None if only a defect of Keeps explains it.
 
-    Messages never carry values: PostgreSQL's detail line may hold a memory.
+    Messages never contain values, since PostgreSQL's detail line may hold a memory.
     """
     if isinstance(error, asyncpg.QueryCanceledError):
         return UnavailableError("the database took too long and was asked to stop; nothing was written")

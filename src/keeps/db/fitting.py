@@ -1,6 +1,7 @@
-"""How many rows are read at once: what is in their JSON becomes objects in one step, which nobody may hold up.
+"""Limits on the rows that are read at once.
 
-A page of rows that hold much ends with the one that reaches `MOST_COST`.
+The JSON of a row becomes objects in one step, which must not block the event loop. A page of large rows ends with the
+one that reaches `MOST_COST`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from keeps.db.statements import Statement
 from keeps_client.errors import PayloadTooLargeError
 
 MOST_COST, MOST_WHOLE = 4 << 20, 16 << 20
-"""Of a page, and of an answer that has none."""
+"""Maximum cost of a page, and of an answer without pages."""
 EACH = 40
-"""So many bytes of text take as long as one value more."""
+"""Bytes of text that take as long to read as one additional value."""
 
 
 def cost_of(*texts: str | None) -> int:
-    """What it takes to read some texts of JSON: their length, and `EACH` for each value in them."""
+    """Return the cost of reading JSON texts: their length, and `EACH` for each value in them."""
     return sum(
         len(text) + EACH * (text.count(",") + text.count("[") + text.count("{")) for text in texts if text is not None
     )
@@ -43,7 +44,7 @@ async def fetch_page(
 
 
 async def fetch_whole(tx: Tx, statement: Statement, *values: object, columns: Sequence[str]) -> Sequence[Row]:
-    """Fetch the rows of an answer that has no pages. Raises PayloadTooLargeError where their JSON is too much."""
+    """Fetch the rows of an answer that has no pages. Raises PayloadTooLargeError when their JSON costs too much."""
     rows = await tx.fetch(statement.within(columns, MOST_WHOLE), *values)
     if sum(cost_of(*(row[name] for name in columns)) for row in rows) > MOST_WHOLE:
         raise PayloadTooLargeError("what this would answer is too much at once; ask for less, by a filter or a limit")

@@ -1,7 +1,7 @@
-"""Connections: opened, checked, told what a halfvec is, and shared.
+"""A connection pool: it opens, checks and shares connections, and registers the type halfvec.
 
-The pool is our own because asyncpg's makes tasks and timers for each acquire and release: with 16 callers at once it
-did 8,200 small transactions a second where this one, which hands a connection over without a task, did 11,800.
+It replaces asyncpg's pool, which makes tasks and timers for each acquire and release: with 16 callers at once that did
+8,200 small transactions a second, while this one, which hands a connection over without a task, did 11,800.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedEr
 _QUERIES = Statements("keeps.db")
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 300.0
-"""A connection that nobody used for so long may be dead behind a firewall: it is closed instead of used."""
+"""Idle seconds after which a connection is closed instead of used, since a firewall may have dropped it."""
 
 
 class Pool:
-    """Up to `size` connections, shared by tenants. Who waits is served in turn, one of each tenant. A tenant that is
-    alone may have three quarters of them at once, and a quarter while others ask, too: each runs on a processor of the
-    database.
+    """Up to `size` connections, shared by tenants.
 
-    Every setting is local to a transaction, so a connection goes back as it came and nothing is reset.
+    Waiting callers are served in turn, one of each tenant. A tenant alone may use three quarters of the connections,
+    and a quarter while others wait, because each connection occupies a processor of the database.
+
+    Every setting is local to a transaction, so a connection is returned unchanged and nothing is reset.
     """
 
     def __init__(self, url: str, *, size: int, pooled: bool | None, command_timeout_seconds: float) -> None:
@@ -52,17 +53,17 @@ class Pool:
 
     @property
     def taken(self) -> int:
-        """How many connections are in use or being opened."""
+        """Return the connections that are in use or being opened."""
         return self._slots.taken
 
     def apart(self, size: int) -> Pool:
-        """Another pool on the same database, for work that takes long; it connects when it is used."""
+        """Return another pool on the same database, for long work; it connects when it is used."""
         pool = Pool(self._url, size=size, pooled=self._pooled, command_timeout_seconds=0)
         pool._options["command_timeout"] = None
         return pool
 
     async def acquire(self, timeout_seconds: float, tenant_id: str = "") -> asyncpg.Connection:
-        """A connection. Raises TimeoutError when none becomes free in time, and what opening one raises."""
+        """Return a connection. Raises TimeoutError when none becomes free in time, and any error of opening one."""
         await self._slots.take(tenant_id, timeout_seconds)
         try:
             return self._reuse() or await self._connect()
@@ -71,7 +72,7 @@ class Pool:
             raise
 
     def release(self, connection: asyncpg.Connection, tenant_id: str = "") -> None:
-        """Give a connection back. One that is broken is dropped."""
+        """Return a connection to the pool, or drop it if it is broken."""
         if connection.is_closed():
             self._connections.discard(connection)
         else:
@@ -79,14 +80,14 @@ class Pool:
         self._slots.leave(tenant_id)
 
     def drop_idle(self) -> None:
-        """Connections that nobody uses lead to a server that is none of ours any more, or is about to go."""
+        """Close idle connections, since they lead to a server that was replaced or is about to be."""
         idle, self._idle = self._idle, []
         for connection, _ in idle:
             connection.terminate()
             self._connections.discard(connection)
 
     async def close(self) -> None:
-        """Close every connection; of those still in use, what they run is given up."""
+        """Close every connection and cancel the statements of those in use."""
         self._closed = True
         idle, self._idle = self._idle, []
         try:
@@ -103,7 +104,7 @@ class Pool:
         self._connections.clear()
 
     async def connect_apart(self) -> asyncpg.Connection:
-        """A connection that does not count among those of the pool. Whoever takes it closes it."""
+        """Open a connection that does not count towards the pool. The caller closes it."""
         return await asyncpg.connect(self._url, **self._options)
 
     def _reuse(self) -> asyncpg.Connection | None:
@@ -143,8 +144,9 @@ class Pool:
 
 
 async def open_pool(url: str, *, size: int = 10, command_timeout_seconds: float = 60.0) -> Pool:
-    """A pool on `url`, tried once. Raises UnavailableError or ValidationFailedError that say what is wrong with the
-    address.
+    """Open a pool on `url` and try one connection.
+
+    Raises UnavailableError or ValidationFailedError that say what is wrong with the address.
 
     Behind a pooler such as PgBouncer in transaction mode, named prepared statements would reach servers that do not
     know them, so they are not used there.
@@ -159,13 +161,15 @@ async def open_pool(url: str, *, size: int = 10, command_timeout_seconds: float 
 
 
 def lazy_pool(url: str, *, size: int, command_timeout_seconds: float = 60.0) -> Pool:
-    """A pool on a server that may be away now: it connects, and looks whether a pooler is in between, when it is
-    used."""
+    """Return a pool on a server that may be away now.
+
+    It connects, and detects a pooler, when it is first used.
+    """
     return Pool(url, size=size, pooled=None, command_timeout_seconds=command_timeout_seconds)
 
 
 def address_of(url: str) -> str:
-    """The URL without its password, for messages."""
+    """Return the URL without its password, for messages."""
     url = re.sub(r"password=[^&]*", "password=…", url)
     head, _, tail = url.rpartition("@")
     scheme, _, user = head.partition("://")
@@ -173,7 +177,7 @@ def address_of(url: str) -> str:
 
 
 def explained(error: BaseException, url: str) -> KeepsError:
-    """Why a connection to `url` failed, and what to do."""
+    """Return an error that says why a connection to `url` failed, and what to do."""
     where = address_of(url)
     if isinstance(error, asyncpg.InvalidCatalogNameError):
         return UnavailableError(f"no such database: {where}; create it, then run keeps migrate")
@@ -191,7 +195,7 @@ def explained(error: BaseException, url: str) -> KeepsError:
 
 
 async def _behind_a_pooler(url: str) -> bool:
-    """A pooler answers with a made-up process id; the server itself with the one it also reports by SQL."""
+    """Return whether a pooler is in between: it answers with an invented process id, the server with its real one."""
     try:
         connection = await asyncpg.connect(url, timeout=30, statement_cache_size=0)
     except (asyncpg.PostgresError, asyncpg.ClientConfigurationError, ValueError, *LOST) as error:

@@ -1,4 +1,4 @@
-"""Before serving: is the wall up? Asked as the role that serves."""
+"""A check of tenant isolation before serving, run as the serving role."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LACKING = {
     "CockroachDB": "CockroachDB has no bit_hamming_ops, by which meanings are found",
     "-YB-": "YugabyteDB has no LISTEN and NOTIFY, no deferrable constraints, and no GIN index over several columns",
 }
-"""What others that speak PostgreSQL's language say in version(), and what they lack. Tried in 2026: ADR 41."""
+"""Text in version() of engines that speak PostgreSQL's protocol, and what each lacks. Tried in 2026: ADR 41."""
 CITUS = (
     "Citus is installed in this database: leave Keeps' tables undistributed, because Citus loses row-level security on"
     " shards; to grow, add cells (keeps cells add)"
@@ -31,7 +31,7 @@ CITUS = (
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """`position`: how many bytes of the log it has."""
+    """The replication role of a server. `position` is how many bytes of the log it has."""
 
     standby: bool
     where: str
@@ -41,8 +41,9 @@ class Role:
 async def probe(cell: Cell) -> None:
     """Raise UnavailableError, with what to do, unless isolation is enforced for the connected role.
 
-    Checks versions and schema, that the role is no superuser, cannot bypass row security, owns no table and can become
-    no role that does, that security is enabled and forced on every table, and that without a tenant no row is seen.
+    Checks versions and schema; that the role is no superuser, cannot bypass row security, owns no table and cannot
+    become a role that does; that security is enabled and forced on every table; and that without a tenant no row is
+    visible.
     """
     (server,) = await cell.privileged_read(_QUERIES["server"])
     check_engine(server["engine"])
@@ -101,7 +102,7 @@ async def probe(cell: Cell) -> None:
 
 
 def check_engine(version: str) -> None:
-    """`version`: what version() says. Raises UnavailableError where it is an engine that breaks a promise of Keeps."""
+    """Raise UnavailableError if `version`, the result of version(), names an engine that Keeps cannot use."""
     for name, lack in _LACKING.items():
         if name in version:
             raise UnavailableError(f"{lack}; Keeps needs PostgreSQL itself, 15 or newer, of whoever runs it")
@@ -113,14 +114,17 @@ async def has_citus(cell: Cell) -> bool:
 
 
 async def role_of(cell: Cell, seconds: float) -> Role:
-    """What a server is to the others. Raises UnavailableError."""
+    """Return the replication role of a server. Raises UnavailableError."""
     (row,) = await cell.privileged_read(_QUERIES["role"], seconds=seconds)
     where = f"{row['address']}:{row['port']}" if row["address"] else "a socket"
     return Role(row["standby"], where, row["position"])
 
 
 def _rows_without_tenant(tables: list[str]) -> Statement:
-    """Which of these tables, whose names are the catalogue's own, show a row although no tenant is set."""
+    """Return the query for tables that show a row although no tenant is set.
+
+    The names come from the catalogue.
+    """
     quoted = [(name.replace("'", "''"), name.replace('"', '""')) for name in tables]
     asked = [f"SELECT '{text}' AS name WHERE EXISTS (SELECT FROM keeps.\"{table}\")" for text, table in quoted]  # noqa: S608  names of tables cannot be bound
     return Statement("rows_without_tenant", "\nUNION ALL ".join(asked))

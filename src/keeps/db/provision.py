@@ -1,4 +1,4 @@
-"""What PostgreSQL's administrator does once for a database: extensions, the schema, the two roles."""
+"""One-time setup of a database by PostgreSQL's administrator: extensions, schema, and the two roles."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ DATABASE = "keeps"
 
 
 async def provision(maintenance_url: str | None, database_url: str, passwords: dict[str, str]) -> None:
-    """As PostgreSQL's administrator: the database (from `maintenance_url`), extensions, and the two roles with
-    passwords."""
+    """Create the database (from `maintenance_url`), extensions, and the two roles with passwords, as administrator."""
     if maintenance_url is not None:
         connection = await asyncpg.connect(maintenance_url, timeout=60)
         try:
@@ -47,7 +46,7 @@ async def provision(maintenance_url: str | None, database_url: str, passwords: d
 
 
 async def prepare(admin_url: str, passwords: dict[str, str]) -> str:
-    """A database of one's own as Keeps needs it: roles, extensions, schema. Returns its URL as keeps_app."""
+    """Prepare an existing database for Keeps: roles, extensions, schema. Return its URL as keeps_app."""
     parts = urlsplit(admin_url)
     if not parts.path.strip("/"):
         raise ValidationFailedError("--admin-url names no database; write postgresql://postgres:…@host/database")
@@ -67,8 +66,10 @@ def made_up_passwords() -> dict[str, str]:
 
 @asynccontextmanager
 async def administered(admin_url: str) -> AsyncGenerator[asyncpg.Connection]:
-    """A connection as PostgreSQL's administrator. Raises UnavailableError for what goes wrong, or what `explained`
-    says."""
+    """Open a connection as PostgreSQL's administrator.
+
+    Raises UnavailableError when a statement fails, and the error of `explained` when the connection does.
+    """
     try:
         connection = await asyncpg.connect(admin_url, timeout=60)
     except (asyncpg.PostgresError, asyncpg.ClientConfigurationError, ValueError, *LOST) as error:
@@ -83,7 +84,7 @@ async def administered(admin_url: str) -> AsyncGenerator[asyncpg.Connection]:
 
 @asynccontextmanager
 async def at_once(connection: asyncpg.Connection) -> AsyncGenerator[None]:
-    """What an administrator does inside is done as a whole, or not at all."""
+    """Run the statements inside in one transaction."""
     async with connection.transaction():
         yield
 

@@ -1,4 +1,4 @@
-"""Requests that are sent again: each write of theirs is done once, and answered the same for 24 hours."""
+"""Requests that are sent again: each of their writes runs once, and gives the same answer for 24 hours."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 QUERIES = Statements("keeps.db")
 GONE = {"gone": True}
-"""What is left of an answer when what it was about is erased: sent again, the request must not do it again."""
+"""Replaces an answer whose subject was erased: the repeated request must not run again."""
 _NAMESPACE = UUID("3c1b7a0e-8a52-5d0f-9a0e-5a3d6f0c2b91")
 _request: contextvars.ContextVar[Request | None] = contextvars.ContextVar("keeps_request", default=None)
 
 
 @dataclass(slots=True)
 class Request:
-    """One request that a caller may send again: its Idempotency-Key, and a hash of what it asks."""
+    """A request that a caller may send again: its Idempotency-Key, and a hash of its content."""
 
     key: str
     hash: bytes
     answered: bool = False
-    """Whether its one write that has an answer is done: a second would find the answer of the first."""
+    """True after its one write that has an answer; a second would get the answer of the first."""
     writes_once: bool = True
     """False for calls of other protocols, which may write several times: see `one_write`."""
     written: Counter[str] = field(default_factory=Counter[str])
-    """How often each write of such a call was begun."""
+    """Count of each write that such a call began."""
 
     def by(self, acting_user: str | None) -> Request:
         """Return the request as it is known among those of several users, or itself where it is one user's."""
@@ -48,14 +48,14 @@ class Request:
         return Request(hashlib.sha256(f"{acting_user}\0{self.key}".encode()).hexdigest(), self.hash)
 
     def check(self) -> None:
-        """Raise AssertionError where it has had its one write."""
+        """Raise AssertionError if the request has had its one write."""
         if self.answered:
             raise AssertionError("a request has one write with an answer; do all it does in that one")
 
 
 @contextmanager
 def repeatable(request: Request | None) -> Generator[None]:
-    """Inside, the first write that has an `answer` is done once for this request, however often it is sent."""
+    """Make the first write with an `answer` inside run once for this request, however often it is sent."""
     token = _request.set(request)
     try:
         yield
@@ -65,9 +65,9 @@ def repeatable(request: Request | None) -> Generator[None]:
 
 @contextmanager
 def one_write(name: str, *given: object) -> Generator[None]:
-    """Inside, one of the writes of a request that may have several, known by its name and what it was given.
+    """Mark one write of a request that may have several, identified by its name and arguments.
 
-    So a request that was broken off and is sent again does what was left, though it finds less to do.
+    A request that was interrupted and is sent again therefore completes the rest, though it has less to do.
     """
     whole = _request.get()
     if whole is None or whole.writes_once:
@@ -86,19 +86,19 @@ def current_request() -> Request | None:
 
 
 def request_id() -> UUID | None:
-    """The same id whenever this request is sent again; None where it carries no Idempotency-Key."""
+    """Return an id that is the same whenever this request is sent again; None without an Idempotency-Key."""
     request = current_request()
     return None if request is None else uuid5(_NAMESPACE, f"{request.key}\x00{request.hash.hex()}")
 
 
 async def known_answer(tx: Tx, request: Request, answer: Answer[ResultT]) -> ResultT | None:
-    """What a request was answered before; None where it is new."""
+    """Return the earlier answer of a request, or None if the request is new."""
     found = await _find(tx, [request])
     return await _give(tx, request, found[request.key], answer) if request.key in found else None
 
 
 async def once(tx: Tx, request: Request, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]) -> ResultT:
-    """Do the work, or find what it did before. Writers of a tenant take turns, so nobody does the same meanwhile."""
+    """Run the work, or return its earlier result. Writers of a tenant take turns, so no other runs it meanwhile."""
 
     async def alone(_: Sequence[int]) -> list[ResultT | KeepsError]:
         return [await work(tx)]
@@ -115,29 +115,30 @@ async def once_each(
     work: Callable[[Sequence[int]], Awaitable[Sequence[ResultT | KeepsError]]],
     answer: Answer[ResultT],
 ) -> list[ResultT | KeepsError]:
-    """The same for several requests of one user, each with its own outcome. `work` does those that are new, by their
-    places;
-    one without a key is always new."""
-    found = await _find(tx, [each for each in requests if each is not None])
+    """Run several requests of one user once each, with separate outcomes.
+
+    `work` does the new ones, given by their indexes; one without a key is always new.
+    """
+    stored = await _find(tx, [each for each in requests if each is not None])
     outcomes: dict[int, ResultT | KeepsError] = {}
     first: dict[str, int] = {}
     new: list[int] = []
     for place, request in enumerate(requests):
-        if request is not None and request.key in found:
+        if request is not None and request.key in stored:
             try:
-                outcomes[place] = await _give(tx, request, found[request.key], answer)
+                outcomes[place] = await _give(tx, request, stored[request.key], answer)
             except KeepsError as error:
                 outcomes[place] = error
         elif request is None or first.setdefault(request.key, place) == place:
             new.append(place)
     outcomes |= dict(zip(new, await work(new) if new else (), strict=True))
-    kept: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for place in new:
         request, outcome = requests[place], outcomes[place]
         if request is not None and not isinstance(outcome, KeepsError):
-            kept.append(_kept(request, outcome, answer))
-    if kept:
-        await tx.execute(QUERIES["answers_keep"], tx.scope.tenant_id, tx.scope.user_id, json.dumps(kept))
+            records.append(_kept(request, outcome, answer))
+    if records:
+        await tx.execute(QUERIES["answers_keep"], tx.scope.tenant_id, tx.scope.user_id, json.dumps(records))
     for place, request in enumerate(requests):  # sent twice at once: the second gets what the first does
         if place not in outcomes and request is not None:
             same = requests[first[request.key]]
@@ -148,15 +149,17 @@ async def once_each(
 
 
 async def keep_each(tx: Tx, done: Sequence[tuple[Scope, Request, ResultT]], answer: Answer[ResultT]) -> bool:
-    """Keep what requests of several users did; False where one of them was answered before. The transaction is
-    nobody's afterwards."""
+    """Store what requests of several users did; return False if one of them was answered before.
+
+    Afterwards the transaction acts for no user.
+    """
     kept = [{"user_id": scope.user_id, **_kept(request, outcome, answer)} for scope, request, outcome in done]
     (row,) = await tx.fetch_for_many(QUERIES["answers_keep_each"], tx.scope.tenant_id, json.dumps(kept))
     return row["kept"] == len(kept)
 
 
 async def drop_overdue(tx: Tx) -> None:
-    """The answers of this user that are over go."""
+    """Delete the expired answers of this user."""
     await tx.execute(QUERIES["answers_drop_overdue"], tx.scope.tenant_id, tx.scope.user_id)
 
 
@@ -166,7 +169,7 @@ def _kept(request: Request, outcome: ResultT, answer: Answer[ResultT]) -> dict[s
 
 
 async def _find(tx: Tx, requests: Sequence[Request]) -> dict[str, Row]:
-    """What is kept of answers, by key."""
+    """Return the stored answers by key."""
     if not requests:
         return {}
     keys = [each.key for each in requests]

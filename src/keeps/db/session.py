@@ -1,14 +1,14 @@
-"""The one door to the database. Nothing else opens a transaction.
+"""Access to the database. Nothing else opens a transaction.
 
     async with database.scoped(scope) as tx:            # reads
     await database.write(scope, work)                   # writes, retried when PostgreSQL asks for it
 
-A transaction knows its tenant and user from its first statement on, by settings that are local to it, so it is safe
-behind PgBouncer in transaction mode. Writers of one tenant take turns (an advisory lock until commit): so event
-numbers follow the order of commits without gaps, and what a writer has read stays true until it commits.
+The first statement of a transaction sets its tenant and user, by settings that are local to it, so it is safe behind
+PgBouncer in transaction mode. Writers of one tenant take turns (an advisory lock until commit): event numbers follow
+the order of commits without gaps, and what a writer has read stays true until it commits.
 
-A tenant is on one PostgreSQL, a cell. The door remembers which; where it is wrong, as after a move, the cell itself
-says so in that first statement, and the door goes there: nobody who calls it notices.
+A tenant is on one PostgreSQL, a cell. Its cell is cached; if the cache is wrong, as after a move, the cell itself says
+so in that first statement, and the transaction begins in the right cell without the caller noticing.
 """
 
 from __future__ import annotations
@@ -61,18 +61,23 @@ ResultT = TypeVar("ResultT")
 _QUERIES = Statements("keeps.db")
 MAX_ATTEMPTS = 5
 WRITER_TIMEOUT_SECONDS = 30.0
-"""So long a writer waits for the others of its tenant; without a connection meanwhile."""
+"""Seconds that a writer waits for the others of its tenant, without holding a connection."""
 MOVING_SECONDS = 10.0
-"""So long a caller waits for a tenant of which each of two cells says that it is in the other."""
+"""Seconds that a caller waits for a tenant that each of two cells says is in the other."""
 ROUTES = 200_000
 HOPS = 3
 LEADER_PAUSES = (0.1, 0.5, 1.5)
-"""Before a write is tried again of which the server went away in the middle."""
+"""Pauses in seconds before a write is retried after its server went away."""
 
 
 class Database:
-    """The door: to one PostgreSQL, and to those that its directory names. `opening`: opens another cell. `direct`: past
-    a pooler. `standbys`: copies of the first cell, for reads."""
+    """Opens transactions on the main cell and on those of its directory.
+
+    Args:
+        opening: Opens another cell.
+        direct: A pool that bypasses the pooler.
+        standbys: Copies of the main cell, for reads.
+    """
 
     def __init__(
         self,
@@ -89,15 +94,15 @@ class Database:
         self._routes: dict[str, str] = {}
         self._turns, self._reading_turns = TenantLocks(), TenantLocks()
         self.on_commit: Callable[[str], None] | None = None
-        """Told the tenant of each write that is committed here."""
+        """Called with the tenant of each write that this process commits."""
 
     @property
     def standbys(self) -> list[Cell]:
-        """Copies of the first cell that are read."""
+        """Return the copies of the main cell that serve reads."""
         return [] if self._standbys is None else self._standbys.cells
 
     def scoped(self, scope: Scope) -> AbstractAsyncContextManager[Tx]:
-        """A read-only transaction as `scope`.
+        """Open a read-only transaction as `scope`.
 
         Raises UnavailableError when no connection is free in time or the server is gone.
         """
@@ -105,8 +110,11 @@ class Database:
 
     @asynccontextmanager
     async def reading(self, scope: Scope) -> AsyncGenerator[Tx]:
-        """The same for what a standby may answer, where there are some: never older than what was committed before it
-        began. While the first cell is away, not older than what this process has seen."""
+        """Open a read-only transaction that a standby may serve.
+
+        It sees everything that was committed before it began; while the main cell is away, everything that this process
+        has seen.
+        """
         standbys = None if scope.tenant_id in self._routes else self._standbys
         tx = None if standbys is None else await standbys.begin(scope)
         if tx is None:
@@ -118,8 +126,7 @@ class Database:
 
     @asynccontextmanager
     async def scoped_in_turn(self, scope: Scope) -> AsyncGenerator[Tx]:
-        """The same for what takes seconds of the database: one at a time of each tenant, so that others find it
-        free."""
+        """Open a read-only transaction for work that takes seconds of the database, one at a time for each tenant."""
         async with (
             _turn(self._reading_turns, scope, ACQUIRE_TIMEOUT_SECONDS, "readers that look far"),
             self.reading(scope) as tx,
@@ -129,11 +136,11 @@ class Database:
     async def write(
         self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: Answer[ResultT] | None = None
     ) -> ResultT:
-        """Run `work` in one transaction, alone among the writers of its tenant; again when PostgreSQL asks for it.
+        """Run `work` in one transaction, alone among the writers of its tenant; retry it when PostgreSQL asks for it.
 
         `work` may run several times, so it must do nothing but database work. With `answer`, inside `repeatable`, its
         result is stored with its effect: sent again, the request gets that result and `work` does not run. Raises
-        UnavailableError when the server is gone; then the write is either whole or not there.
+        UnavailableError when the server is gone; then the write is either complete or absent.
         """
         request = current_request() if answer is not None else None
         if request is not None:
@@ -169,7 +176,7 @@ class Database:
         raise AssertionError("unreachable")
 
     async def answered(self, scope: Scope, answer: Answer[ResultT]) -> ResultT | None:
-        """What this request was answered when it was sent before: for what has an effect outside the database first."""
+        """Return the earlier answer of this request, for a caller that acts outside the database first."""
         request = current_request()
         if request is None:
             return None
@@ -186,7 +193,7 @@ class Database:
             yield tx
 
     async def _sent_on(self, scope: Scope, enter: Statement, said: str) -> Tx:
-        """Begin in the cell that was named, or where that one says that the tenant is."""
+        """Begin in the named cell, or in the one that it names."""
         waits_until = time.monotonic() + MOVING_SECONDS
         hops = 0
         while True:
@@ -195,24 +202,24 @@ class Database:
                 if said not in self.cells.names and self._routes.pop(scope.tenant_id, None) is not None:
                     said = MAIN  # what was remembered is no cell any more
             try:
-                found = await (await self.cells.get(said)).begin(scope, enter)
+                begun = await (await self.cells.get(said)).begin(scope, enter)
             except UnavailableError:
                 if self._routes.pop(scope.tenant_id, None) is None:
                     raise
-                found = await self.main.begin(scope, enter)  # it may have moved from there
+                begun = await self.main.begin(scope, enter)  # it may have moved from there
                 said = MAIN
-            if not isinstance(found, str):
+            if not isinstance(begun, str):
                 self._remember(scope.tenant_id, said)
-                return found
+                return begun
             hops += 1
             if hops > HOPS:  # each of two says that it is in the other: it is just being moved
                 if time.monotonic() > waits_until:
                     raise UnavailableError(
-                        f"a move of this tenant between the cells {said} and {found} was ended half way; repeat it:"
+                        f"a move of this tenant between the cells {said} and {begun} was ended half way; repeat it:"
                         " keeps tenants move"
                     )
                 await asyncio.sleep(0.02)
-            said = found
+            said = begun
 
     def _remember(self, tenant_id: str, cell: str) -> None:
         if cell == MAIN:
@@ -233,7 +240,7 @@ class Database:
             self._remember(tenant_id, row["cell"] or MAIN)
 
     async def privileged_read(self, statement: Statement, *values: object) -> list[Row]:
-        """Read of the first cell what belongs to no tenant (catalogue, settings), with no tenant set."""
+        """Read from the main cell what belongs to no tenant (catalogue, settings), with no tenant set."""
         return await self.main.privileged_read(statement, *values)
 
     async def close(self) -> None:
@@ -243,8 +250,10 @@ class Database:
 
 @asynccontextmanager
 async def _turn(locks: TenantLocks, scope: Scope, seconds: float, who: str) -> AsyncGenerator[None]:
-    """Those of a tenant take turns before they take a connection; writers of other processes by a lock in the
-    database."""
+    """Make the writers of a tenant take turns before they take a connection.
+
+    Writers of other processes take turns by a lock in the database.
+    """
     turn = locks.turn(scope.tenant_id, seconds)
     try:
         await turn.__aenter__()

@@ -1,4 +1,4 @@
-"""Copies of the first cell, for reads: none answers from before what was committed when it was asked."""
+"""Read-only copies of the main cell. Each read sees everything that was committed when it began."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from keeps_client.errors import KeepsError
 _REACHED = Statements("keeps.db")["reached"]
 UNKNOWN = [-1]
 TENANTS = 200_000
-"""Of so many it is known how far they have come."""
+"""Number of tenants whose log position is cached."""
 ASKING = 4
-"""Connections on which the leader is asked how far a tenant has come: never taken by others."""
+"""Connections reserved for asking the leader for a tenant's log position."""
 LAG_SECONDS = 1.0
-"""So long a tenant that is ahead of the standbys is read of the leader."""
+"""Seconds during which a tenant that is ahead of the standbys is read from the leader."""
 REACHED_SECONDS = 2.0
-"""So long the first cell is waited for before a standby answers from what it has."""
+"""Seconds to wait for the main cell before a standby answers from what it has."""
 
 
 class Standbys:
-    """`leader`: what is written to. `copies`: of it."""
+    """Selects a standby for a read. `leader` is the cell that is written to, `copies` are its standbys."""
 
     def __init__(self, leader: Pool, copies: Sequence[Pool]) -> None:
         self._leader = Cell(MAIN, leader.apart(ASKING))
@@ -42,7 +42,7 @@ class Standbys:
         return list(self._copies)
 
     def wrote(self, tenant_id: str) -> None:
-        """This process wrote for a tenant: what is known of how far it has come is over."""
+        """Forget the cached log position of a tenant after a write of this process."""
         if len(self._written) >= TENANTS:
             del self._written[next(iter(self._written))]
         self._written[tenant_id] = None
@@ -51,7 +51,7 @@ class Standbys:
         await asyncio.gather(*(each.close() for each in (self._leader, *self._copies)))
 
     async def begin(self, scope: Scope) -> Tx | None:
-        """A transaction on one that has come as far as the tenant has; None where none has."""
+        """Begin a transaction on a standby that has caught up with the tenant; None if there is none."""
         if takes_long() or self._lagging.get(scope.tenant_id, 0) > time.monotonic():
             return None
         wanted = await self._wanted(scope.tenant_id)
@@ -65,7 +65,7 @@ class Standbys:
         return None
 
     async def _as_far(self, standby: Cell, scope: Scope, wanted: list[int]) -> Tx | None:
-        """A transaction there; or None, and it is left alone for a while."""
+        """Begin a transaction on this standby; return None and skip it for a while if it is behind."""
         for pause in (0.005, 0.02, 0.0):
             try:
                 tx = await standby.begin(scope, ENTER_STANDBY)
@@ -91,7 +91,7 @@ class Standbys:
         return None
 
     async def _wanted(self, tenant_id: str) -> list[int] | None:
-        """How far the tenant has come; where that cannot be asked, how far this process knows."""
+        """Return the tenant's log position; if the leader does not answer, the last one that this process knows."""
         if not self._leader.away:
             try:
                 (row,) = await self._leader.privileged_read(_REACHED, tenant_id, seconds=REACHED_SECONDS)

@@ -1,4 +1,4 @@
-"""Named SQL from .sql files. A store runs a `Statement`; a string cannot be run."""
+"""Named SQL from .sql files. Stores run a `Statement`; a plain string cannot be run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CONDITION_MARK = "/*:condition*/ true"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A part of a WHERE clause with the values it binds, made by a compiler that knows every name in it."""
+    """A part of a WHERE clause with its bound values, made by a compiler that knows every name in it."""
 
     sql: str
     values: tuple[object, ...] = ()
@@ -22,32 +22,33 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One named statement. `text` is what PostgreSQL gets; values are always bound apart."""
+    """One named statement. `text` is what PostgreSQL gets; values are always bound separately."""
 
     name: str
     text: str
 
     @property
     def reads(self) -> tuple[str, set[str], set[str]] | None:
-        """The type that its rows are read into, the fields of it that come from elsewhere, and columns that are none of
-        its:
-        `-- reads: Session without last_interaction`. A test compares them."""
-        said = _READS.search(self.text)
-        if said is None:
+        """Return the type that its rows are read into, the fields from elsewhere, and the columns beyond the type.
+
+        They are declared as `-- reads: Session without last_interaction`. A test compares them.
+        """
+        declared = _READS.search(self.text)
+        if declared is None:
             return None
-        missing, more = (set(filter(None, (each or "").replace(" ", "").split(","))) for each in said.groups()[1:])
-        return said[1], missing, more
+        missing, more = (set(filter(None, (each or "").replace(" ", "").split(","))) for each in declared.groups()[1:])
+        return declared[1], missing, more
 
     def where(self, condition: Condition) -> Statement:
-        """This statement with `condition` at its `/*:condition*/ true` mark."""
+        """Return this statement with `condition` at its `/*:condition*/ true` mark."""
         if _CONDITION_MARK not in self.text:
             raise ValueError(f"statement {self.name} has no place for a condition")
         return Statement(self.name, self.text.replace(_CONDITION_MARK, f"({condition.sql})"))
 
     def within(self, columns: Sequence[str], most: int) -> Statement:
-        """Return this statement, its rows cut where their `columns` of JSON reach `most` characters.
+        """Return this statement with its rows limited where their JSON `columns` reach `most` characters.
 
-        The row that reaches it and one row after it come along, so that a caller sees that there are more.
+        The row that reaches the limit and one row after it are included, so that a caller sees that there are more.
         """
         size = " + ".join(f"COALESCE(char_length(page.{name}::text), 0)" for name in columns)
         return Statement(
@@ -60,9 +61,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table, written down once. In a statement `/*:memory*/` stands for their names, `/*:memory
-    page*/` for those
-    of `page`, `/*:memory types*/` for names with types, `/*:memory = item*/` for taking all but `fixed` from `item`."""
+    """The columns of a table, written down once.
+
+    In a statement `/*:memory*/` stands for their names, `/*:memory page*/` for those of `page`, `/*:memory types*/` for
+    names with types, `/*:memory = item*/` for taking all but `fixed` from `item`.
+    """
 
     mark: str
     types: Mapping[str, str]
@@ -81,7 +84,7 @@ class Columns:
 
 
 class Statements:
-    """The statements of one `queries.sql`, by name. `columns`: those that they name by a mark."""
+    """The statements of one `queries.sql`, by name. `columns` holds those that they name by a mark."""
 
     def __init__(self, package: str, *columns: Columns, file_name: str = "queries.sql") -> None:
         text = files(package).joinpath(file_name).read_text(encoding="utf-8")
@@ -99,5 +102,5 @@ class Statements:
         return self._by_name[name]
 
     def all(self) -> list[Statement]:
-        """Every statement of the file, for the test that prepares them all."""
+        """Return every statement of the file, for the test that prepares them all."""
         return list(self._by_name.values())

@@ -1,4 +1,4 @@
-"""A transaction of one tenant on one connection: how it begins, says who asks, and ends."""
+"""A transaction of one tenant on one connection, from its first statement to commit or rollback."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ENTER_READ, ENTER_WRITE, ENTER_STANDBY, _ENTER_USER = (
     _QUERIES[name] for name in ("enter_read", "enter_write", "enter_standby", "enter_user")
 )
 READ_SECONDS = 10
-"""What a statement that reads may take: whoever asks for more would keep a connection from the others."""
+"""Time limit of a reading statement in seconds, so that it does not keep a connection from others."""
 PATIENCE_SECONDS = 2.0
-"""How much longer a server that hangs, and so does not end the statement itself, is waited for."""
+"""Additional seconds to wait for a server that hangs and does not end the statement itself."""
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_inside_transaction", default=False)
 _long: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_long_work", default=False)
@@ -33,7 +33,7 @@ _traceparent: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_tracep
 
 @contextmanager
 def taking_long() -> Generator[None]:
-    """Inside, transactions use connections of their own, and reads take as long as they need: jobs, verification."""
+    """Make transactions inside use separate connections without a read limit, for jobs and verification."""
     token = _long.set(True)
     try:
         yield
@@ -43,7 +43,7 @@ def taking_long() -> Generator[None]:
 
 @contextmanager
 def traced(traceparent: str) -> Generator[None]:
-    """Inside, events say that they belong to this trace (https://www.w3.org/TR/trace-context)."""
+    """Make events inside belong to this trace (https://www.w3.org/TR/trace-context)."""
     token = _traceparent.set(traceparent)
     try:
         yield
@@ -52,50 +52,50 @@ def traced(traceparent: str) -> Generator[None]:
 
 
 def takes_long() -> bool:
-    """Whether this is work that takes long."""
+    """Return whether this is work that takes long."""
     return _long.get()
 
 
 def current_trace() -> str:
-    """The traceparent of the request that is served; empty outside one."""
+    """Return the traceparent of the current request; empty outside one."""
     return _traceparent.get()
 
 
 def forbid_inside_transaction(what: str) -> None:
-    """Models and other slow calls say this first: a transaction must never wait for them."""
+    """Raise if called inside a transaction, for models and other slow calls that a transaction must not wait for."""
     if _inside.get():
         raise AssertionError(f"{what} must not be called inside a transaction")
 
 
 class TryAgainError(UnavailableError):
-    """PostgreSQL asks to run the transaction again."""
+    """A request of PostgreSQL to run the transaction again."""
 
 
 class LeaderGoneError(UnavailableError):
-    """The server went away, or takes no writes any more, before anything was committed."""
+    """The server went away, or accepts no writes any more, before anything was committed."""
 
 
 class Tx:
-    """A transaction of one tenant. Made by the door only; store functions take it first."""
+    """A transaction of one tenant, made by `Database` only. Store functions take it first."""
 
     __slots__ = ("_connection", "_patience", "_pool", "_user", "_writes", "cell", "reached", "scope")
 
     def __init__(self, connection: asyncpg.Connection, pool: Pool, scope: Scope, cell: str, *, reads: bool) -> None:
-        """`reads`: and takes no longer than reading may."""
+        """Create a transaction; `reads` limits its statements to READ_SECONDS."""
         self._connection = connection
         self._pool = pool
         self._patience = READ_SECONDS + PATIENCE_SECONDS if reads else None
         self.scope = scope
         self._user: tuple[str, str] | None = None
-        """The user and the bound agent that PostgreSQL was told; None before, and where each row named its own."""
+        """The user and bound agent set in PostgreSQL; None before, and when each row named its own."""
         self.cell = cell
-        """The name of the cell that it runs on."""
+        """Name of the cell that the transaction runs on."""
         self._writes = False
         self.reached: list[int] | None = None
-        """On a standby: how far the tenant has come there."""
+        """On a standby, the log position that the tenant has reached there."""
 
     async def fetch(self, statement: Statement, *values: object, timeout_seconds: float | None = None) -> list[Row]:
-        """`timeout_seconds`: for what may take longer than other statements."""
+        """Run a statement and return its rows. `timeout_seconds` is for one that may take longer than others."""
         self._check_user()
         return await self._connection.fetch(statement.text, *values, timeout=timeout_seconds or self._patience)
 
@@ -108,8 +108,10 @@ class Tx:
         await self._connection.execute(statement.text, *values, timeout=self._patience)
 
     async def fetch_for_many(self, statement: Statement, *values: object) -> list[Row]:
-        """A statement that acts for several users of the tenant, each row as its own (ADR 44). The transaction is
-        nobody's afterwards: whoever goes on must `become` somebody first."""
+        """Run a statement that acts for several users of the tenant, each row as its own user (ADR 44).
+
+        Afterwards the transaction acts for no user: call `become` to continue.
+        """
         self._user = None
         return await self._connection.fetch(statement.text, *values, timeout=self._patience)
 
@@ -118,7 +120,7 @@ class Tx:
             raise AssertionError("this transaction acts as nobody: become somebody first")
 
     async def become(self, scope: Scope) -> None:
-        """Go on as another user of the same tenant."""
+        """Continue as another user of the same tenant."""
         if scope.tenant_id != self.scope.tenant_id:
             raise AssertionError("a transaction belongs to one tenant")
         if (scope.user_id, scope.bound_agent) != self._user:
@@ -127,7 +129,10 @@ class Tx:
         self.scope = scope
 
     async def enter(self, statement: Statement) -> str | None:
-        """Say who asks. Where the tenant is in another cell the transaction is over, and its name comes back."""
+        """Set the tenant and user.
+
+        If the tenant is in another cell, end the transaction and return that cell's name.
+        """
         more = _traceparent.get() if statement is ENTER_WRITE else "0" if _long.get() else f"{READ_SECONDS}s"
         self._writes = statement is ENTER_WRITE
         self._user = self.scope.user_id, self.scope.bound_agent
@@ -148,7 +153,7 @@ class Tx:
 
     @asynccontextmanager
     async def ending(self) -> AsyncGenerator[None]:
-        """What is done inside is committed, or taken back where it fails. The connection is given back."""
+        """Commit the work inside, or roll it back on an error, and release the connection."""
         token = _inside.set(True)
         try:
             with translating():
@@ -168,7 +173,7 @@ class Tx:
             self._pool.release(self._connection, self.scope.tenant_id)
 
     def _check_leader(self, error: BaseException) -> None:
-        """Nothing is committed: what the server says of itself is no reason to fail."""
+        """Raise LeaderGoneError for an error that means the server went away or became a standby before the commit."""
         gone = isinstance(error, LEADER_GONE) or (
             isinstance(error, asyncpg.InterfaceError) and self._connection.is_closed()
         )
@@ -181,7 +186,7 @@ class Tx:
             ) from error
 
     async def leave(self) -> None:
-        """It is not needed after all."""
+        """End a transaction that is not needed."""
         await self._undo(None)
         self._pool.release(self._connection, self.scope.tenant_id)
 
@@ -198,7 +203,7 @@ class Tx:
 
 @contextmanager
 def translating() -> Generator[None]:
-    """What PostgreSQL and the network say becomes an error of Keeps."""
+    """Translate PostgreSQL and network errors inside into Keeps errors."""
     try:
         yield
     except RETRYABLE as error:

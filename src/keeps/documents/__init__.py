@@ -1,1 +1,1 @@
-"""Documents: what an organisation has written down, looked up instead of remembered."""
+"""Documents: an organisation's written knowledge, searched on demand."""

@@ -1,9 +1,8 @@
-"""Documents cut into passages: by headings first, then paragraphs, then sentences. Pure.
+"""Splits documents into passages: by headings first, then paragraphs, then sentences. Pure.
 
-A passage is a stretch of the document's text, so that an answer can be shown in its place. It never runs over a
-heading, ends with its page where a sentence ends there, and never cuts a row of a table or a line of code that fits.
-Where it continues a paragraph or section, it begins with the last sentences of the passage before, for those who read
-it alone.
+A passage is a range of the document's text, so that an answer can be shown in its place. It never crosses a heading,
+ends with its page if a sentence ends there, and never splits a row of a table or a line of code that fits. A passage
+that continues a paragraph or section begins with the last sentences of the previous one, for readers of it alone.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from keeps.text.names import SENTENCE_END
 
 MAX_TOKENS, OVERLAP_TOKENS, LEAST_TOKENS = 256, 32, 64
 CHARACTERS_A_TOKEN = 64
-"""White space and signs that nobody sees count for no token: so many characters are one at the least."""
+"""White space and invisible characters count as no token, so this many characters count as at least one."""
 Counter = Callable[[Sequence[str]], list[int]]
-"""How many tokens each of some texts has."""
+"""Returns the token count of each text."""
 _ENDS = ".!?。！？”\"')"
 _LINES: frozenset[Kind] = frozenset(("row", "code", "item"))
 
@@ -49,20 +48,23 @@ class _Piece:
 
 
 def by_words(count: Counter) -> Counter:
-    """The same for a tokenizer whose tokens never go over white space, each word counted once: ten times as fast."""
-    known: dict[str, int] = {}
+    """Return a counter for a tokenizer whose tokens never cross white space.
+
+    It counts each word once, which is ten times as fast.
+    """
+    counts: dict[str, int] = {}
 
     def counted(texts: Sequence[str]) -> list[int]:
         split = [each.split() for each in texts]
-        new = list({word for words in split for word in words} - known.keys())
-        known.update(zip(new, count(new), strict=True))
-        return [sum(map(known.__getitem__, words)) for words in split]
+        new = list({word for words in split for word in words} - counts.keys())
+        counts.update(zip(new, count(new), strict=True))
+        return [sum(map(counts.__getitem__, words)) for words in split]
 
     return counted
 
 
 def joined(blocks: Sequence[Block]) -> tuple[str, list[int]]:
-    """The text of a document, and where each block begins in it."""
+    """Return the text of a document, and the offset of each block in it."""
     parts: list[str] = []
     starts: list[int] = []
     length = 0
@@ -80,8 +82,8 @@ def joined(blocks: Sequence[Block]) -> tuple[str, list[int]]:
 def cut(
     text: str, blocks: Sequence[Block], starts: Sequence[int], title: str, count: Counter, limit: int
 ) -> list[Chunk]:
-    """The passages of a document, in order."""
-    found: list[Chunk] = []
+    """Return the passages of a document, in order."""
+    chunks: list[Chunk] = []
     placed = zip(blocks, starts, strict=True)
     for (is_heading, headings), section in groupby(placed, key=_section_of):
         if is_heading:
@@ -93,12 +95,12 @@ def cut(
         for start, end in _spans(text, members, count, room):
             first = max(0, bisect_right(begins, start) - 1)
             inside = members[first : bisect_left(begins, end)]
-            found.append(Chunk(start, end, headings, inside[0][0].page, _page_breaks(inside)))
-    return found
+            chunks.append(Chunk(start, end, headings, inside[0][0].page, _page_breaks(inside)))
+    return chunks
 
 
 def _page_breaks(members: Sequence[tuple[Block, int]]) -> tuple[int, ...]:
-    """Return where each page after that of the first block begins, as `Chunk.page_breaks`."""
+    """Return the offset of each page after that of the first block, as `Chunk.page_breaks`."""
     breaks: list[int] = []
     page = members[0][0].page
     for block, start in members[1:]:
@@ -114,7 +116,7 @@ def _section_of(placed: tuple[Block, int]) -> tuple[bool, tuple[str, ...]]:
 
 
 def heading_line(title: str, headings: Sequence[str]) -> str:
-    """What is embedded before a passage: the title and the headings above it, each once."""
+    """Return the text embedded before a passage: the title and the headings above it, each once."""
     return " > ".join(dict.fromkeys(each for each in (title, *headings) if each))
 
 
@@ -141,30 +143,30 @@ def _spans(text: str, members: Sequence[tuple[Block, int]], count: Counter, room
 
 
 def _ends(text: str, pieces: Sequence[_Piece]) -> bool:
-    """Whether a passage may end with its page: it ends a sentence, and is long enough to stand alone."""
+    """Return whether a passage may end with its page: it ends a sentence, and is long enough to stand alone."""
     return sum(each.tokens for each in pieces) >= LEAST_TOKENS and text[pieces[-1].end - 1] in _ENDS
 
 
 def _fits(pieces: Sequence[_Piece], room: int) -> bool:
-    """Whether these are one passage: by their tokens, and by all characters from the first to the last."""
+    """Return whether the pieces fit in one passage: by their tokens, and by all characters from first to last."""
     length = pieces[-1].end - pieces[0].start
     return length <= room * CHARACTERS_A_TOKEN and sum(each.tokens for each in pieces) <= room
 
 
 def _tail(before: Sequence[_Piece], following: Sequence[_Piece], room: int) -> list[_Piece]:
-    """The last pieces that may stand before the next passage, too."""
-    kept: list[_Piece] = []
+    """Return the last pieces that may be repeated at the start of the next passage."""
+    repeated: list[_Piece] = []
     for piece in reversed(before[1:]):
-        if sum(each.tokens for each in kept) + piece.tokens > OVERLAP_TOKENS:
+        if sum(each.tokens for each in repeated) + piece.tokens > OVERLAP_TOKENS:
             break
-        if not _fits([piece, *kept, *following], room):
+        if not _fits([piece, *repeated, *following], room):
             break
-        kept.insert(0, piece)
-    return kept
+        repeated.insert(0, piece)
+    return repeated
 
 
 def _pieces(text: str, members: Sequence[tuple[Block, int]], count: Counter, room: int) -> Iterator[list[_Piece]]:
-    """Each block as sentences, or as it is where it is a line; what is longer than a passage is cut at spaces."""
+    """Yield each block as sentences, or whole if it is a line; pieces longer than a passage are cut at spaces."""
     spans = [
         [(begin, begin + len(block.text))]
         if block.kind in _LINES
@@ -173,11 +175,11 @@ def _pieces(text: str, members: Sequence[tuple[Block, int]], count: Counter, roo
     ]
     tokens = iter(count([text[start:stop] for each in spans for start, stop in each]))  # at once: a call costs
     for each in spans:
-        found: list[_Piece] = []
+        pieces: list[_Piece] = []
         for start, stop in each:
             size = max(next(tokens), (stop - start) // CHARACTERS_A_TOKEN)
-            found += [_Piece(start, stop, size)] if size <= room else _cut(text, start, stop, size, room)
-        yield found
+            pieces += [_Piece(start, stop, size)] if size <= room else _cut(text, start, stop, size, room)
+        yield pieces
 
 
 def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
@@ -191,7 +193,7 @@ def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _cut(text: str, start: int, end: int, tokens: int, room: int) -> Iterator[_Piece]:
-    """About equal parts of what is too long, at spaces where there are some."""
+    """Yield about equal parts of a piece that is too long, cut at spaces if there are any."""
     parts = -(-tokens * 5 // (room * 4))
     step = max(1, -(-(end - start) // parts))
     while start < end:

@@ -1,4 +1,4 @@
-"""The page of the sentence that answers. Pure."""
+"""The page of the sentence that answers a query. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _CLOSING = "\"'”’»)）」』 \t\n"
 
 
 def cited(around: Around, content: str, sentence: Span | None) -> Citation:
-    """Return the citation of a passage, with the page on which the sentence that answers begins.
+    """Return the citation of a passage, with the page on which the answering sentence begins.
 
     Args:
-        around: the place of the passage in a document.
-        content: the text of the passage.
-        sentence: the characters of `content` that answer; None keeps the page on which the passage begins.
+        around: The place of the passage in a document.
+        content: The text of the passage.
+        sentence: The characters of `content` that answer; None keeps the page on which the passage begins.
     """
     citation = around.citation
     if citation.page is None or sentence is None or not around.page_breaks:
@@ -29,7 +29,7 @@ def cited(around: Around, content: str, sentence: Span | None) -> Citation:
 
 
 def _beginning(content: str, start: int, breaks: list[int]) -> int:
-    """Return where the sentence of a part begins: on an earlier page if the part continues what stands there."""
+    """Return the start of a part's sentence: on an earlier page if the part continues the text there."""
     parts = sentences_of(content)
     index = max(0, bisect_right([part[0] for part in parts], start) - 1)
     while index:
@@ -44,7 +44,7 @@ def _beginning(content: str, start: int, breaks: list[int]) -> int:
 
 
 def _runs_on(before: str, after: str) -> bool:
-    """Return whether a sentence continues over a page break. A heading, footer or page number is no first half."""
+    """Return whether a sentence continues over a page break. A heading, footer or page number is not a first half."""
     first = after[:1]
     return (
         first.isalpha()

@@ -1,8 +1,8 @@
 """The process that reads documents: `python -m keeps.forked keeps.documents.host`, started by keeps.documents.reader.
 
-It loads the parsers once and forks for each document. The child gives up everything but its memory, one file to read
-and one pipe to answer on, and then looks at the document: no environment, no network, no files, no other program, 30
-seconds of processor time, 512 MiB. Nothing here imports the engine.
+It loads the parsers once and forks for each document. Before it looks at the document, the child gives up everything
+but its memory, one file to read and one pipe to answer on: it has no environment, no network, no files, no other
+program, 30 seconds of processor time, 512 MiB. Nothing here imports the engine.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ def main() -> None:
 
 
 def _loaded() -> chunks.Counter:
-    """Everything that a child needs, imported before it may open nothing any more."""
-    for each in parsers.FORMATS:
+    """Import everything that a child needs before it loses the right to open files; return the token counter."""
+    for form in parsers.FORMATS:
         try:
-            import_module(f"keeps.documents.parsers.{each.module}")
+            import_module(f"keeps.documents.parsers.{form.module}")
         except ImportError:
             continue  # its extra is not installed; whoever asks was told so
-    for each in iter_modules(encodings.__path__):
-        if each.name not in ("mbcs", "oem", "cp65001"):  # of Windows
-            import_module(f"encodings.{each.name}")
+    for module in iter_modules(encodings.__path__):
+        if module.name not in ("mbcs", "oem", "cp65001"):  # of Windows
+            import_module(f"encodings.{module.name}")
     parsers.parse("email", _EMAIL, "")  # the library imports as it goes
     counter = WordPieceCounter()
     counter.count(["loaded"])
@@ -72,7 +72,7 @@ def _loaded() -> chunks.Counter:
 
 
 def read(job: dict[str, Any], file: int, out: TextIO, *, count: chunks.Counter) -> None:
-    """Answer with the text and passages of an open file, as JSON, or with why it is refused."""
+    """Write the text and passages of an open file as JSON, or the reason why it is refused."""
     try:
         sandbox.confine()
         sys.addaudithook(_refuse)
@@ -82,7 +82,7 @@ def read(job: dict[str, Any], file: int, out: TextIO, *, count: chunks.Counter) 
         title = _title(job["title"], reading.title, job["name"])
         text, starts = chunks.joined(reading.blocks)
         cut = chunks.cut(text, reading.blocks, starts, title, chunks.by_words(count), job["limit"])
-        told = {
+        answer = {
             "title": title,
             "pages": reading.pages,
             "empty_pages": reading.empty_pages,
@@ -92,16 +92,16 @@ def read(job: dict[str, Any], file: int, out: TextIO, *, count: chunks.Counter) 
             "chunks": [(each.start, each.end, each.headings, each.page, each.page_breaks) for each in cut],
         }
     except parsers.RefusedError as error:
-        told = {"refused": str(error)}
+        answer = {"refused": str(error)}
     except sandbox.SandboxError as error:
-        told = {"refused": str(error)}
+        answer = {"refused": str(error)}
     except MemoryError:
-        told = {"refused": f"reading it takes more than {sandbox.MEMORY_BYTES >> 20} MiB of memory"}
+        answer = {"refused": f"reading it takes more than {sandbox.MEMORY_BYTES >> 20} MiB of memory"}
     except TimeoutError:
-        told = {"refused": f"reading it takes more than {sandbox.CPU_SECONDS} s of processor time"}
+        answer = {"refused": f"reading it takes more than {sandbox.CPU_SECONDS} s of processor time"}
     except BaseException as error:  # noqa: BLE001  a defect of a parser costs its document, and says what it was
-        told = {"refused": f"it cannot be read ({type(error).__name__})"}
-    json.dump(told, out, ensure_ascii=False)
+        answer = {"refused": f"it cannot be read ({type(error).__name__})"}
+    json.dump(answer, out, ensure_ascii=False)
 
 
 def _title(*given: str | None) -> str:
@@ -110,7 +110,7 @@ def _title(*given: str | None) -> str:
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """What Python itself notices is said; what it does not, the kernel refuses."""
+    """Refuse an event with a message when Python notices it; the kernel refuses the rest."""
     if event.startswith(_FORBIDDEN) or (event == "open" and not isinstance(arguments[0], int)):
         what = "open another file" if event == "open" else event
         raise parsers.RefusedError(f"its parser tried to {what}, which no document needs")

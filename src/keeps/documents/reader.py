@@ -1,4 +1,4 @@
-"""Reading documents apart: asks the process of keeps.documents.host, and gives up on what does not end."""
+"""Reads documents in the process of keeps.documents.host, with a time limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_ANSWERED = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A document as text and passages. `hidden`: characters that were there and not shown."""
+    """A document as text and passages. `hidden` counts characters that are in the file but not shown."""
 
     title: str
     text: str
@@ -34,22 +34,28 @@ class Read:
 
 
 def format_of(name: str, media_type: str | None) -> Format:
-    """By the name's ending, else by the media type. Raises ValidationFailedError, and NotConfiguredError where an extra
-    is missing."""
+    """Return the format by the name's ending, else by the media type.
+
+    Raises:
+        ValidationFailedError: The format is not supported.
+        NotConfiguredError: An extra is missing.
+    """
     suffix = PurePath(name).suffix.lower()
     kind = (media_type or "").partition(";")[0].strip().lower()
-    for each in FORMATS:
-        if suffix in each.suffixes or (not suffix and kind in each.media_types):
-            if each.needs and not any(map(find_spec, each.needs)):
-                raise NotConfiguredError(f"{each.name} needs an extra: pip install 'keeps[documents]'")
-            return each
-    known = " ".join(suffix for each in FORMATS for suffix in each.suffixes)
+    for form in FORMATS:
+        if suffix in form.suffixes or (not suffix and kind in form.media_types):
+            if form.needs and not any(map(find_spec, form.needs)):
+                raise NotConfiguredError(f"{form.name} needs an extra: pip install 'keeps[documents]'")
+            return form
+    known = " ".join(suffix for form in FORMATS for suffix in form.suffixes)
     raise ValidationFailedError(f"{name!r} is of no known format; there are {known}")
 
 
 class DocumentReader:
-    """The process that reads, started when it is needed and again when it has died; two documents at once, tenants in
-    turn."""
+    """The reading process, started on demand and again when it has died.
+
+    It reads two documents at once; tenants take turns.
+    """
 
     def __init__(self) -> None:
         self._forks = Forks("keeps.documents.host", "reads documents")
@@ -65,8 +71,10 @@ class DocumentReader:
         title: str | None = None,
         passage_tokens: int | None = None,
     ) -> Read:
-        """Read an open file, cut into passages of at most so many tokens. Raises ValidationFailedError that says why
-        it is refused."""
+        """Read an open file, cut into passages up to a number of tokens.
+
+        Raises ValidationFailedError, which says why it is refused.
+        """
         try:
             await self._slots.take(tenant_id, WAIT_SECONDS)
         except TimeoutError:
@@ -74,20 +82,20 @@ class DocumentReader:
         try:
             limit = passage_tokens or MAX_TOKENS
             job: dict[str, object] = {"format": form.name, "name": name, "title": title, "limit": limit}
-            told = await self._asked(file, job)
+            answer = await self._asked(file, job)
         finally:
             self._slots.leave(tenant_id)
-        if "refused" in told:
-            raise ValidationFailedError(f"{name!r} is refused: {told['refused']}")
-        chunks = await stepwise(_chunk, told["chunks"])
+        if "refused" in answer:
+            raise ValidationFailedError(f"{name!r} is refused: {answer['refused']}")
+        chunks = await stepwise(_chunk, answer["chunks"])
         return Read(
-            told["title"],
-            told["text"],
+            answer["title"],
+            answer["text"],
             tuple(chunks),
-            told["pages"],
-            told["empty_pages"],
-            told["hidden"],
-            tuple(told["notes"]),
+            answer["pages"],
+            answer["empty_pages"],
+            answer["hidden"],
+            tuple(answer["notes"]),
         )
 
     async def close(self) -> None:

@@ -54,11 +54,11 @@ IMPORTANCE = 0.5
 STORED_AT_ONCE = 500
 
 UNNAMED = ("", "text.md")
-"""Names of files that nobody named."""
+"""Names of files without a name of their own."""
 
 
 class DocumentService:
-    """What can be looked up. A passage is a memory of the layer `knowledge`; documents say where it stands."""
+    """The documents of a tenant. A passage is a memory of the layer `knowledge`; documents say where it is."""
 
     def __init__(
         self,
@@ -89,9 +89,13 @@ class DocumentService:
     async def add(
         self, scope: Scope, file: int, name: str, new: NewDocument, *, media_type: str | None = None
     ) -> DocumentReceipt:
-        """Store an open file, or a new version of what has its source. Readers see the old or the new, no mixture.
+        """Store an open file, or a new version of the document with its source.
 
-        Raises ValidationFailedError that says why a document is refused, PayloadTooLargeError.
+        Readers see the old or the new, never both.
+
+        Raises:
+            ValidationFailedError: The document is refused; the message says why.
+            PayloadTooLargeError: It is too large.
         """
         form = format_of(name, media_type)
         size = os.fstat(file).st_size
@@ -112,36 +116,38 @@ class DocumentService:
         row = self._row(scope, read, new, form.name, file_hash)
 
         async def work(tx: Tx) -> tuple[DocumentStatus, DocumentRow, int, int]:
-            held = await store.like(tx, new.source, file_hash, new.replaces)
-            if held is not None and _same(held, new, file_hash):  # sent twice at once
-                return "unchanged", held, 0, 0
+            existing = await store.like(tx, new.source, file_hash, new.replaces)
+            if existing is not None and _same(existing, new, file_hash):  # sent twice at once
+                return "unchanged", existing, 0, 0
             after = (
                 row
-                if held is None
-                else replace(row, document_id=held.document_id, version=held.version + 1, created_at=held.created_at)
+                if existing is None
+                else replace(
+                    row, document_id=existing.document_id, version=existing.version + 1, created_at=existing.created_at
+                )
             )
             passages, stored = await self._placed(tx, after, read, rows)
             removed = await self._put(tx, after, passages)
-            return "created" if held is None else "updated", after, stored, removed
+            return "created" if existing is None else "updated", after, stored, removed
 
         status, stored_row, stored, removed = await self._introducer.write(scope, work)
         self._indexer.notice(scope)
-        known = len({each.row.content_hash for each in rows}) - stored
+        reused = len({each.row.content_hash for each in rows}) - stored
         self._metrics.documents.labels(form.name, status).inc()
         self._metrics.document_passages.labels("stored").inc(stored)
-        self._metrics.document_passages.labels("known").inc(known)
+        self._metrics.document_passages.labels("known").inc(reused)
         return DocumentReceipt(
             status=status,
             document=await self.get(scope, stored_row.document_id),
             stored=stored,
-            known=known,
+            known=reused,
             removed=removed,
             hidden=read.hidden,
             notes=read.notes,
         )
 
     async def get(self, scope: Scope, document_id: UUID) -> Document:
-        """Raises NotFoundError."""
+        """Return a document. Raises NotFoundError."""
         async with self._database.reading(scope) as tx:
             found = await store.get(tx, document_id)
         if found is None:
@@ -151,34 +157,34 @@ class DocumentService:
     async def list(self, scope: Scope, wanted: DocumentQuery) -> Page[Document]:
         after, limit = read_cursor_of_id(wanted.cursor), wanted.limit
         async with self._database.reading(scope) as tx:
-            found = await store.page(tx, after, limit + 1, wanted.under, scope.user_id if wanted.mine else None)
-        more = len(found) > limit
-        last = found[limit - 1] if more else None
+            rows = await store.page(tx, after, limit + 1, wanted.under, scope.user_id if wanted.mine else None)
+        more = len(rows) > limit
+        last = rows[limit - 1] if more else None
         return Page[Document].model_construct(
-            items=found[:limit],
+            items=rows[:limit],
             next_cursor=write_cursor(last.created_at, str(last.document_id)) if last is not None else None,
         )
 
     async def text(self, scope: Scope, document_id: UUID, start: int, length: int) -> DocumentText:
-        """A stretch of a document's text: what citations count in. Raises NotFoundError."""
+        """Return a range of a document's text, in the offsets of citations. Raises NotFoundError."""
         end = start + length
         async with self._database.reading(scope) as tx:
-            known = await store.tail(tx, document_id)
-            rows = await store.text(tx, document_id, start, end) if known is not None else []
-        if known is None:
+            end_of_text = await store.tail(tx, document_id)
+            rows = await store.text(tx, document_id, start, end) if end_of_text is not None else []
+        if end_of_text is None:
             raise NotFoundError(f"no document {document_id}")
-        characters, tail = known
-        said: list[str] = []
+        characters, tail = end_of_text
+        parts: list[str] = []
         first = rows[0]["starts"] - len(rows[0]["gap"]) if rows else characters - len(tail)
         place = first = min(first, start)
         for row in rows:
             gap_starts = row["starts"] - len(row["gap"])
-            said.append(" " * (gap_starts - place))  # of a passage that was forgotten by itself
-            said += [row["gap"][max(0, place - gap_starts) :], row["content"][max(0, place - row["starts"]) :]]
+            parts.append(" " * (gap_starts - place))  # of a passage that was forgotten by itself
+            parts += [row["gap"][max(0, place - gap_starts) :], row["content"][max(0, place - row["starts"]) :]]
             place = max(place, row["ends"])
         if end > characters - len(tail):
-            said += [" " * (characters - len(tail) - place), tail]
-        whole = "".join(said)
+            parts += [" " * (characters - len(tail) - place), tail]
+        whole = "".join(parts)
         return DocumentText(
             document_id=document_id,
             start=start,
@@ -192,27 +198,30 @@ class DocumentService:
         )
 
     async def delete(self, scope: Scope, document_id: UUID, *, hard: bool = False) -> DocumentDeleted:
-        """Remove a document with what no other one says; `hard` for good, and from the log. Raises NotFoundError."""
+        """Remove a document and the passages that no other one has; `hard` also erases them from the log.
+
+        Raises NotFoundError.
+        """
 
         async def work(tx: Tx) -> DocumentDeleted:
-            held = await store.lock(tx, document_id)
-            if held is None or (held.deleted_at is not None and not hard):
+            document = await store.lock(tx, document_id)
+            if document is None or (document.deleted_at is not None and not hard):
                 raise NotFoundError(f"no document {document_id} that you may delete")
             passages = await store.passages(tx, document_id)
-            said = {each.memory_id for each in passages}
-            gone = await store.only_here(tx, document_id, said)
+            memory_ids = {passage.memory_id for passage in passages}
+            gone = await store.only_here(tx, document_id, memory_ids)
             locked = await store.lock_memories(tx, gone)
             if hard:
                 if locked:
                     await self._changes.erase(tx, locked)
                 await store.erase(tx, document_id, self._clock())
             else:
-                await self._hidden(tx, [each for each in locked if each.deleted_at is None])
+                await self._hidden(tx, [memory for memory in locked if memory.deleted_at is None])
                 now = self._clock()
-                after = replace(held, deleted_at=now, updated_at=now, version=held.version + 1)
+                after = replace(document, deleted_at=now, updated_at=now, version=document.version + 1)
                 await store.put(tx, after, passages, "document.deleted")
-            await self._settle(tx, said - gone, erased=hard)
-            return DocumentDeleted(document_id=document_id, removed=len(locked), kept=len(said) - len(gone))
+            await self._settle(tx, memory_ids - gone, erased=hard)
+            return DocumentDeleted(document_id=document_id, removed=len(locked), kept=len(memory_ids) - len(gone))
 
         return await self._introducer.write(scope, work)
 
@@ -221,7 +230,7 @@ class DocumentService:
             return await store.metadata(tx, document_ids)
 
     async def search(self, scope: Scope, wanted: DocumentSearch, *, filters: Filters | None = None) -> DocumentHits:
-        """The passages that answer best, where they stand, and what is around them."""
+        """Return the passages that answer best, with their place and the text around them."""
         request = RecallRequest(
             query=wanted.query,
             limit=wanted.limit,
@@ -288,7 +297,7 @@ class DocumentService:
         )
 
     def _passage(self, scope: Scope, read: Read, new: NewDocument, at: int) -> Written:
-        """A passage as a memory: what it stands under is embedded with it, and not said in it."""
+        """Return a passage as a memory: its headings are embedded with it, but not part of its content."""
         chunk = read.chunks[at]
         under = heading_line(read.title, chunk.headings)
         memory = NewMemory(
@@ -305,19 +314,19 @@ class DocumentService:
         return written(row.evolve(layer="knowledge", content_hash=hashed, metadata=told))
 
     async def _placed(self, tx: Tx, row: DocumentRow, read: Read, rows: Sequence[Written]) -> tuple[list[Passage], int]:
-        """The passages of a document, those that are new stored; how many were."""
-        known = await store.known(tx, {each.row.content_hash for each in rows})
-        new = {each.row.content_hash: each for each in rows if each.row.content_hash not in known}
+        """Store the new passages of a document; return all of them, and the number of new ones."""
+        memory_ids = await store.known(tx, {passage.row.content_hash for passage in rows})
+        new = {passage.row.content_hash: passage for passage in rows if passage.row.content_hash not in memory_ids}
         fresh = await stepwise(
-            lambda each: replace(each, row=each.row.evolve(document_id=row.document_id)), new.values()
+            lambda passage: replace(passage, row=passage.row.evolve(document_id=row.document_id)), new.values()
         )
         for start in range(0, len(fresh), STORED_AT_ONCE):
             await memories.insert_many(tx, fresh[start : start + STORED_AT_ONCE], self._model)
-        known |= {hashed: each.row.memory_id for hashed, each in new.items()}
+        memory_ids |= {hashed: passage.row.memory_id for hashed, passage in new.items()}
 
         def place(at: int) -> Passage:
             chunk, end = read.chunks[at], read.chunks[at - 1].end if at else 0
-            memory_id, gap = known[rows[at].row.content_hash], read.text[end : chunk.start]
+            memory_id, gap = memory_ids[rows[at].row.content_hash], read.text[end : chunk.start]
             return Passage(
                 memory_id=memory_id,
                 starts=chunk.start,
@@ -331,38 +340,40 @@ class DocumentService:
         return await stepwise(place, range(len(rows))), len(fresh)
 
     async def _put(self, tx: Tx, row: DocumentRow, passages: list[Passage]) -> int:
-        """Store a document in place of what it was; how many passages nobody says any more."""
-        before = {each.memory_id for each in await store.passages(tx, row.document_id)}
-        lost = before - {each.memory_id for each in passages}
+        """Store a document in place of its previous version; return the number of passages that no document has."""
+        before = {passage.memory_id for passage in await store.passages(tx, row.document_id)}
+        lost = before - {passage.memory_id for passage in passages}
         gone = await store.only_here(tx, row.document_id, lost) if lost else set[UUID]()
         await store.put(tx, row, passages, "document.written")
         locked = await store.lock_memories(tx, gone) if gone else []
         await self._hidden(tx, locked)
-        await self._settle(tx, {each.memory_id for each in passages} | (lost - gone))
+        await self._settle(tx, {passage.memory_id for passage in passages} | (lost - gone))
         return len(locked)
 
     async def _settle(self, tx: Tx, memory_ids: set[UUID], *, erased: bool = False) -> None:
-        """Let passages say what the documents do that hold them now: under which title, from where, with which tags.
-        `erased`: what they said before is in no event any more, either."""
-        told = await store.settled(tx, memory_ids) if memory_ids else {}
-        for number, held in enumerate(await store.lock_memories(tx, told.keys()) if told else ()):
+        """Update passages to the title, source and tags of the documents that have them now.
+
+        `erased`: their previous values are removed from events, too.
+        """
+        rows = await store.settled(tx, memory_ids) if memory_ids else {}
+        for number, memory in enumerate(await store.lock_memories(tx, rows.keys()) if rows else ()):
             if number % 50 == 0:
                 await asyncio.sleep(0)  # most say so already, and are passed over at once
-            row = told[held.memory_id]
-            said = held.evolve(
+            row = rows[memory.memory_id]
+            changed = memory.evolve(
                 document_id=row["document_id"],
                 tags=tuple(row["tags"]),
                 source=_source(row["source"], row["title"]),
                 metadata=_metadata(json.loads(row["metadata"]), heading_line(row["title"], row["headings"])),
             )
-            if said == held:
+            if changed == memory:
                 continue
             if erased:
-                await memories.redact_events(tx, [held.memory_id])
-            after = written(said.evolve(version=held.version + 1, updated_at=self._clock()))
-            if said.embedded_text != held.embedded_text:
-                await memories.drop_vectors(tx, held)
-            await self._changes.replace(tx, held, after, None)
+                await memories.redact_events(tx, [memory.memory_id])
+            after = written(changed.evolve(version=memory.version + 1, updated_at=self._clock()))
+            if changed.embedded_text != memory.embedded_text:
+                await memories.drop_vectors(tx, memory)
+            await self._changes.replace(tx, memory, after, None)
 
     async def _hidden(self, tx: Tx, rows: Sequence[MemoryRow]) -> None:
         now = self._clock()
@@ -376,7 +387,7 @@ class DocumentService:
 
 
 def _source(source: str | None, title: str) -> str:
-    """Where a passage comes from, as memories say it: from outside, so it is fenced where it is told."""
+    """Return the source of a passage for memories: external, so that it is fenced when it is shown to a model."""
     return f"file:{source or title}"[:255]
 
 
@@ -394,7 +405,7 @@ def _hashed(file: int) -> bytes:
 
 
 def _other_name(name: str, new: NewDocument, stored: Document) -> tuple[str, ...]:
-    """Return a note that says what the same bytes are called already, where they came under another name now."""
+    """Return a note with the existing name of the same bytes, if they were sent under another name now."""
     stem = PurePath(name).stem.casefold()
     if new.source is not None or name in UNNAMED or stem in f"{stored.title} {stored.source}".casefold():
         return ()

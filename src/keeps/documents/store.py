@@ -31,7 +31,7 @@ TYPES: list[EventType] = ["document.written", "document.deleted"]
 class Passage:
     """The place of a memory in a document.
 
-    `gap`: the text before it that is no passage, such as a heading.
+    `gap`: the text before it outside any passage, such as a heading.
     `page_breaks`: as in `Chunk`; None if no page begins inside the passage, or the document was stored before Keeps
     recorded them.
     """
@@ -47,7 +47,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRow:
-    """A row of keeps.documents: a field here is a column there. `tail`: the text after the last passage."""
+    """A row of keeps.documents, with a field for each column. `tail`: the text after the last passage."""
 
     tenant_id: str
     document_id: UUID
@@ -82,19 +82,21 @@ class Around:
 
 
 async def lock(tx: Tx, document_id: UUID) -> DocumentRow | None:
-    """One's own, to change it."""
+    """Lock one of the user's own documents to change it; None if there is none."""
     return _row(await tx.fetch_row(QUERIES["document_lock"], tx.scope.tenant_id, tx.scope.user_id, document_id))
 
 
 async def like(tx: Tx, source: str | None, file_hash: bytes, before: str | None = None) -> DocumentRow | None:
-    """One's own document of a source, or of the one it had before; without a source, that of the same bytes."""
+    """Return the user's own document with a source or its previous one; without a source, with the same bytes."""
     who = tx.scope.tenant_id, tx.scope.user_id
     return _row(await tx.fetch_row(QUERIES["document_like"], *who, source, file_hash, before))
 
 
 async def settled(tx: Tx, memory_ids: Collection[UUID]) -> dict[UUID, Row]:
-    """What documents that are there say of each of these memories: document_id, title, source, metadata, headings of
-    the first, and the tags of all."""
+    """Return the values that existing documents give each of these memories.
+
+    They are document_id, title, source, metadata and headings of the first document, and the tags of all.
+    """
     rows = await tx.fetch(QUERIES["passages_settled"], tx.scope.tenant_id, list(memory_ids))
     return {row["memory_id"]: row for row in rows}
 
@@ -113,13 +115,13 @@ async def page(
 
 
 async def known(tx: Tx, hashes: Collection[bytes]) -> dict[bytes, UUID]:
-    """One's own passages that say what has one of these hashes."""
+    """Return the user's own passages by content hash, for these hashes."""
     rows = await tx.fetch(QUERIES["passages_known"], tx.scope.tenant_id, tx.scope.user_id, list(hashes))
     return {row["content_hash"]: row["memory_id"] for row in rows}
 
 
 async def put(tx: Tx, row: DocumentRow, passages: Sequence[Passage], event_type: EventType) -> None:
-    """Store a document and where its passages stand, in place of what was there; one event says all of it."""
+    """Store a document and the places of its passages in place of the previous version, with one event for all."""
     image = {
         **asdict(row),
         "file_hash": f"\\x{row.file_hash.hex()}",
@@ -142,7 +144,7 @@ async def passages(tx: Tx, document_id: UUID) -> list[Passage]:
 
 
 async def only_here(tx: Tx, document_id: UUID, memory_ids: Collection[UUID]) -> set[UUID]:
-    """Of these memories, those that no other document says."""
+    """Return those memories that are in no other document."""
     rows = await tx.fetch(QUERIES["passages_only_here"], tx.scope.tenant_id, document_id, list(memory_ids))
     return {row["memory_id"] for row in rows}
 
@@ -153,20 +155,20 @@ async def lock_memories(tx: Tx, memory_ids: Collection[UUID]) -> list[MemoryRow]
 
 
 async def text(tx: Tx, document_id: UUID, start: int, end: int) -> list[Row]:
-    """The passages that touch a stretch, in order: starts, ends, gap, content."""
+    """Return the passages that overlap a range, in order: starts, ends, gap, content."""
     return await tx.fetch(QUERIES["document_text"], tx.scope.tenant_id, document_id, start, end)
 
 
 async def tail(tx: Tx, document_id: UUID) -> tuple[int, str] | None:
-    """How long a document's text is, and what stands after its last passage."""
+    """Return the length of a document's text, and the text after its last passage."""
     row = await tx.fetch_row(QUERIES["document_get"], tx.scope.tenant_id, document_id)
     return None if row is None else (row["characters"], row["tail"])
 
 
 async def citations(tx: Tx, memory_ids: Collection[UUID]) -> dict[UUID, list[Around]]:
-    """Where each of these memories stands."""
+    """Return the places of each of these memories."""
     rows = await tx.fetch(QUERIES["citations"], tx.scope.tenant_id, list(memory_ids))
-    found: dict[UUID, list[Around]] = {}
+    citations_of: dict[UUID, list[Around]] = {}
     for row in rows:
         citation = Citation.model_construct(
             document_id=row["document_id"],
@@ -177,16 +179,20 @@ async def citations(tx: Tx, memory_ids: Collection[UUID]) -> dict[UUID, list[Aro
             start=row["starts"],
             end=row["ends"],
         )
-        found.setdefault(row["memory_id"], []).append(
+        citations_of.setdefault(row["memory_id"], []).append(
             Around(citation, row["before"], row["after"], tuple(row["page_breaks"] or ()))
         )
-    return found
+    return citations_of
 
 
 async def add(tx: Tx, image: dict[str, Any]) -> bool:
-    """A document with its passages as an export says them; False where it is there. Raises ValueError, KeyError,
-    TypeError for what is none, ValidationFailedError where its passages are not there."""
-    held = _PASSAGES.validate_python(image["passages"])
+    """Store a document with its passages from an export; return False if it exists.
+
+    Raises:
+        ValueError, KeyError, TypeError: The image is not a document.
+        ValidationFailedError: Its passages do not exist.
+    """
+    passages = _PASSAGES.validate_python(image["passages"])
     row = _ROW.validate_python(
         {**{name: value for name, value in image.items() if name != "passages"}, "file_hash": b""}
     )
@@ -197,10 +203,10 @@ async def add(tx: Tx, image: dict[str, Any]) -> bool:
         or (row.source and await like(tx, row.source, b""))
     ):
         return False
-    there = await lock_memories(tx, {each.memory_id for each in held})
-    if len(there) < len({each.memory_id for each in held}):
+    there = await lock_memories(tx, {passage.memory_id for passage in passages})
+    if len(there) < len({passage.memory_id for passage in passages}):
         raise MissingError("is of passages that are not there; import the memories first")
-    await put(tx, row, held, "document.written")
+    await put(tx, row, passages, "document.written")
     return True
 
 
@@ -210,13 +216,13 @@ async def metadata(tx: Tx, document_ids: Collection[UUID]) -> dict[UUID, dict[st
 
 
 async def overdue(tx: Tx, deleted_before: datetime) -> list[UUID]:
-    """One's own documents that were deleted so long ago."""
+    """Return the user's own documents that were deleted before a time."""
     rows = await tx.fetch(QUERIES["documents_overdue"], tx.scope.tenant_id, tx.scope.user_id, deleted_before)
     return [row["document_id"] for row in rows]
 
 
 async def erase(tx: Tx, document_id: UUID, now: datetime) -> None:
-    """Remove a document, and what its events say."""
+    """Remove a document, and its data in events."""
     await tx.execute(QUERIES["document_erase"], tx.scope.tenant_id, document_id, TYPES)
     data = {"document_id": str(document_id)}
     await events.append(tx, [NewEvent(new_id(), "document.erased", str(document_id), now, "private", None, data)])
@@ -244,7 +250,7 @@ def _document(row: Row) -> Document:
 
 
 def _told(passages: Sequence[Passage]) -> tuple[list[dict[str, object]], str]:
-    told: list[dict[str, object]] = [
+    places: list[dict[str, object]] = [
         {
             "memory_id": str(each.memory_id),
             "starts": each.starts,
@@ -256,7 +262,7 @@ def _told(passages: Sequence[Passage]) -> tuple[list[dict[str, object]], str]:
         }
         for each in passages
     ]
-    return told, json.dumps(told, ensure_ascii=False)
+    return places, json.dumps(places, ensure_ascii=False)
 
 
 def _plain(value: object) -> str:

@@ -1,8 +1,8 @@
-"""Events as they happen: subscriptions that lose and double nothing.
+"""Live subscriptions to events, without loss or duplicates.
 
-Writers of a tenant take turns until commit, so its sequence numbers appear in order and without gaps: whoever has read
-up to a number has missed nothing before it. Writes of this process wake its subscribers at once. Those of others are
-found by one small question for all subscribed tenants, four times a second; NOTIFY would make all writers of the
+Writers of a tenant take turns until commit, so its sequence numbers appear in order and without gaps: a reader that has
+read up to a number has missed nothing before it. Writes of this process wake its subscribers at once. Those of others
+are found by one small query for all subscribed tenants, four times a second. NOTIFY would make all writers of the
 installation wait for each other at commit, and does not pass a pooler.
 """
 
@@ -23,15 +23,15 @@ from keeps_client.models import Event
 POLL_SECONDS = 0.25
 POLL_PATIENCE = 5.0
 STALE_SECONDS = 10.0
-"""A leader that was replaced and has not noticed yet knows less for a moment."""
+"""Seconds for which a replaced leader that has not noticed yet may lag behind."""
 BATCH = 50
 MAX_SUBSCRIPTIONS, MAX_OF_A_TENANT, MAX_OF_A_USER = 2_000, 500, 50
 READING_AT_ONCE = 2
-"""Of a tenant's subscriptions that a write wakes, so many read at a time; the others in turn."""
+"""Subscriptions of a tenant that read at a time after a write; the others wait their turn."""
 
 
 class Feed:
-    """Tells subscribers of this process when their tenant's log has grown."""
+    """Wakes the subscribers of this process when their tenant's log has grown."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -45,23 +45,26 @@ class Feed:
     def subscribe(
         self, scope: Scope, *, after: int | None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> Subscription:
-        """Events after number `after`; None: those to come. Use it as `async with`. Raises RateLimitedError where there
-        are too many."""
+        """Return a subscription to the events after number `after`, or to new ones if it is None.
+
+        Use it as `async with`. Raises RateLimitedError when there are too many.
+        """
         who = (scope.tenant_id, scope.user_id)
         if len(self._open) >= MAX_SUBSCRIPTIONS:
             raise RateLimitedError(
                 f"this server has {MAX_SUBSCRIPTIONS:,} subscriptions already", retry_after_seconds=5
             )
-        if sum(each.scope.tenant_id == scope.tenant_id for each in self._open) >= MAX_OF_A_TENANT:
+        scopes = [subscription.scope for subscription in self._open]
+        if [other.tenant_id for other in scopes].count(scope.tenant_id) >= MAX_OF_A_TENANT:
             raise RateLimitedError(
                 f"a tenant has at most {MAX_OF_A_TENANT} subscriptions at once", retry_after_seconds=5
             )
-        if sum((each.scope.tenant_id, each.scope.user_id) == who for each in self._open) >= MAX_OF_A_USER:
+        if [(other.tenant_id, other.user_id) for other in scopes].count(who) >= MAX_OF_A_USER:
             raise RateLimitedError(f"a user has at most {MAX_OF_A_USER} subscriptions at once", retry_after_seconds=5)
         return Subscription(self, self._database, scope, after, types, kinds)
 
     def reading(self, tenant_id: str) -> asyncio.Semaphore:
-        """Held by the subscriptions of a tenant while they read."""
+        """Return the semaphore that a tenant's subscriptions hold while they read."""
         return self._reading.setdefault(tenant_id, asyncio.Semaphore(READING_AT_ONCE))
 
     def open(self, subscription: Subscription) -> None:
@@ -83,11 +86,11 @@ class Feed:
         return self._closed
 
     async def pause(self) -> None:
-        """Wait a moment before asking a database again that was away."""
+        """Pause before a database that was away is asked again."""
         await asyncio.sleep(4 * POLL_SECONDS)
 
     async def close(self) -> None:
-        """End all subscriptions: those who wait are told that this Keeps is closed."""
+        """End all subscriptions with an error that says that this Keeps is closed."""
         self._closed = True
         self.end()
         if self._task is not None:
@@ -102,25 +105,25 @@ class Feed:
     async def _poll(self) -> None:
         while self._open:
             await asyncio.sleep(POLL_SECONDS)
-            tenants = list({each.scope.tenant_id for each in self._open})
+            tenants = list({subscription.scope.tenant_id for subscription in self._open})
             try:
-                found = await self._database.cells.everywhere(
+                answers = await self._database.cells.everywhere(
                     store.QUERIES["last_sequences"], tenants, seconds=POLL_PATIENCE
                 )
             except KeepsError:
                 continue  # the database is away: subscribers wait until it is back
             last: dict[str, int] = {}
-            for row in (row for rows in found.values() for row in rows):
+            for row in (row for rows in answers.values() for row in rows):
                 tenant_id = row["tenant_id"]  # one that moves is in two for a while; its log only grows
                 last[tenant_id] = max(row["last_sequence"], last.get(tenant_id, 0))
             for tenant_id, reached in last.items():
                 if self._last.get(tenant_id) != reached:
                     self._notice(tenant_id)
-            self._last = {**{each: self._last[each] for each in tenants if each in self._last}, **last}
+            self._last = {**{key: self._last[key] for key in tenants if key in self._last}, **last}
 
 
 class Subscription:
-    """What one subscriber has read so far: `position` is the number up to which nothing is missing."""
+    """The position of one subscriber in the log: nothing up to number `position` is missing."""
 
     def __init__(
         self,
@@ -152,8 +155,10 @@ class Subscription:
         self._wake.set()
 
     async def next_batch(self, timeout_seconds: float) -> list[Event]:
-        """The next events, in order; none where none came in time. Raises UnavailableError while the database is
-        away."""
+        """Return the next events, in order; none if none came in time.
+
+        Raises UnavailableError while the database is away.
+        """
         deadline = asyncio.get_running_loop().time() + timeout_seconds
         while not self._ended:
             self._wake.clear()
@@ -168,31 +173,31 @@ class Subscription:
 
     async def _read(self) -> list[Event]:
         async with self._reading, self._database.scoped(self.scope) as tx:
-            known = await store.reach(tx)
+            reach = await store.reach(tx)
             if self._from_now:
-                self.position, self._from_now = known.last_sequence, False
-            if self.position > known.last_sequence:
+                self.position, self._from_now = reach.last_sequence, False
+            if self.position > reach.last_sequence:
                 now = asyncio.get_running_loop().time()
                 self._ahead_since = self._ahead_since or now
                 if self._has_read and now - self._ahead_since < STALE_SECONDS:
                     raise UnavailableError("this server has less of the log than was read before: an old leader?")
                 raise ValidationFailedError(
-                    f"this tenant's log ends at {known.last_sequence}, before {self.position}; was it erased or"
+                    f"this tenant's log ends at {reach.last_sequence}, before {self.position}; was it erased or"
                     " restored? Subscribe anew"
                 )
             self._ahead_since, self._has_read = 0.0, True
-            if self.position < known.retired_sequence:
+            if self.position < reach.retired_sequence:
                 raise ValidationFailedError(
-                    f"events up to {known.retired_sequence} are no longer kept; read what is stored, and subscribe"
-                    f" after {known.retired_sequence}"
+                    f"events up to {reach.retired_sequence} are no longer kept; read what is stored, and subscribe"
+                    f" after {reach.retired_sequence}"
                 )
-            found: list[Event] = []
-            while not found and self.position < known.last_sequence:
-                found, more = await store.after(
-                    tx, self.position, known.last_sequence, types=self._types, kinds=self._kinds, limit=BATCH
+            events: list[Event] = []
+            while not events and self.position < reach.last_sequence:
+                events, more = await store.after(
+                    tx, self.position, reach.last_sequence, types=self._types, kinds=self._kinds, limit=BATCH
                 )
-                self.position = found[-1].sequence if more else known.last_sequence
-        return found
+                self.position = events[-1].sequence if more else reach.last_sequence
+        return events
 
     async def __aenter__(self) -> Self:
         self._feed.open(self)

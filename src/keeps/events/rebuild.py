@@ -1,4 +1,4 @@
-"""A tenant's tables, rebuilt in a schema of their own by PostgreSQL's administrator."""
+"""Rebuilds a tenant's tables in a separate schema, as PostgreSQL's administrator."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from keeps_client.models import ReplayedTable
 
 
 async def rebuild(admin_url: str, schema: str, tenant_id: str, until: datetime | None) -> list[ReplayedTable]:
-    """Make `schema` with the tenant's rows as its events tell them up to `until`. Raises ValidationFailedError where it
-    is there."""
+    """Make `schema` with the tenant's rows as its events describe them up to `until`.
+
+    Raises ValidationFailedError when the schema exists.
+    """
     if not schema.isidentifier() or schema.lower().startswith(("pg_", "keeps")) or len(schema) > 63:
         raise ValidationFailedError("a schema has a name such as replayed: letters, digits and _; not pg_…, not keeps…")
     moment = until or datetime.max.replace(tzinfo=UTC)

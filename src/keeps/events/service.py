@@ -1,4 +1,4 @@
-"""The log: pages of it, subscriptions, replay, verification, retention."""
+"""The event log: pages, subscriptions, replay, verification, retention."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPLAY_SECONDS = 3_600.0
 
 
 class EventService:
-    """What happened, and whether the rows are what it tells."""
+    """Reads the log, and checks that the rows match it."""
 
     def __init__(self, database: Database, feed: Feed, clock: Clock) -> None:
         self._database = database
@@ -30,27 +30,27 @@ class EventService:
     async def page(
         self, scope: Scope, *, after: int, types: Sequence[str] | None, kinds: Sequence[str] | None, limit: int
     ) -> list[Event]:
-        """Events after a number that the scope may see, oldest first."""
+        """Return the events after a number that the scope may see, oldest first."""
         async with self._database.scoped(scope) as tx:
             known = await store.reach(tx)
             found, _ = await store.after(tx, after, known.last_sequence, types=types, kinds=kinds, limit=limit)
             return found
 
     async def last_sequence(self, scope: Scope) -> int:
-        """The number of the newest event of the tenant, whoever may see it."""
+        """Return the number of the tenant's newest event, whether or not the scope may see it."""
         async with self._database.scoped(scope) as tx:
             return (await store.reach(tx)).last_sequence
 
     def subscription(
         self, scope: Scope, *, after: int | None, types: Sequence[str] | None, kinds: Sequence[str] | None
     ) -> Subscription:
-        """Events as they happen, in batches; for a server, which has heartbeats to send."""
+        """Return a subscription that gives events in batches, for a server, which also sends heartbeats."""
         return self._feed.subscribe(scope, after=after, types=types, kinds=kinds)
 
     async def subscribe(
         self, scope: Scope, *, after: int | None, types: Sequence[str] | None, kinds: Sequence[str] | None
     ) -> AsyncGenerator[Event]:
-        """Events as they happen, without end. While the database is away it waits, and goes on where it was."""
+        """Yield events as they happen, without end. While the database is away it waits, then continues."""
         async with self.subscription(scope, after=after, types=types, kinds=kinds) as subscription:
             while True:
                 try:
@@ -64,17 +64,17 @@ class EventService:
                     yield event
 
     async def verify(self, scope: Scope) -> Verification:
-        """Compare the tenant's rows with what its events tell, byte by byte.
+        """Compare the tenant's rows with its events, byte by byte.
 
-        The log has to be without gaps, and the content of each memory has to give its `content_hash`. The answer names
-        ids and columns, never contents.
+        The log must have no gaps, and the content of each memory must match its `content_hash`. The answer names ids
+        and columns, never contents.
         """
         with taking_long():
             return await self._verify(scope)
 
     async def _verify(self, scope: Scope) -> Verification:
         async with self._database.scoped(scope) as tx:
-            known = await store.reach(tx)
+            reach = await store.reach(tx)
             rows = await tx.fetch(store.QUERIES["replay_differences"], MAX_DIFFERENCES, timeout_seconds=REPLAY_SECONDS)
         differences = [
             Difference(
@@ -87,13 +87,13 @@ class EventService:
         return Verification(
             tenant_id=scope.tenant_id,
             equal=not differences,
-            events=known.last_sequence,
+            events=reach.last_sequence,
             compared=compared,
             differences=differences,
         )
 
     async def replay(self, scope: Scope, until: datetime | None) -> list[ReplayedTable]:
-        """How many rows of each table the tenant's events tell, of those that happened up to `until`."""
+        """Return the rows of each table that the tenant's events up to `until` describe."""
         with taking_long():
             return await self._replay(scope, until)
 
@@ -109,8 +109,10 @@ class EventService:
         return [ReplayedTable(table=row["table_name"], rows=row["told"]) for row in rows]
 
     async def retire(self, older_than_days: float) -> LogRetention:
-        """Remove events of all tenants recorded longer ago, but for those that replay needs. Raises
-        ValidationFailedError under 30 days."""
+        """Remove events of all tenants that are older, except those that replay needs.
+
+        Raises ValidationFailedError under 30 days.
+        """
         before = self._clock() - timedelta(days=older_than_days)
         found = await self._database.cells.everywhere(store.QUERIES["events_retire"], before)
         rows = [row for each in found.values() for row in each]
@@ -123,9 +125,9 @@ class EventService:
         await self._feed.close()
 
     def end_subscriptions(self) -> None:
-        """Those who subscribe are told to come again: this server is about to stop."""
+        """Tell subscribers to reconnect, because this server is about to stop."""
         self._feed.end()
 
     async def make_partitions(self) -> None:
-        """Have a partition for this month and the next ones."""
+        """Make partitions for this month and the next ones."""
         await self._database.cells.everywhere(store.QUERIES["partitions_make"])

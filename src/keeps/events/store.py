@@ -21,7 +21,7 @@ from keeps_client.models.events import EventType
 QUERIES = Statements("keeps.events")
 MOST_OF_A_SUBJECT = 1_000
 _MOST_ON_THE_LOOP, _STEP = 1 << 15, 50
-"""Characters of an event that is read on the event loop, and how many are read before others have a turn."""
+"""Characters of an event that is read on the event loop, and events read before others have a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ async def append(tx: Tx, events: list[NewEvent]) -> None:
 
 
 async def by_subject(tx: Tx, subject: str) -> list[Event]:
-    """The events about one thing, oldest first; of more than 1,000, or of more than is answered at once, the newest."""
+    """Return the events about one subject, oldest first; beyond 1,000, or the size of an answer, only the newest."""
     asked = (tx.scope.tenant_id, subject)
     newest, _ = await fetch_page(
         tx, QUERIES["events_by_subject"], *asked, limit=MOST_OF_A_SUBJECT, columns=("data",), most=MOST_WHOLE
@@ -73,7 +73,7 @@ async def by_subject(tx: Tx, subject: str) -> list[Event]:
 
 
 async def reach(tx: Tx) -> Reach:
-    """How far the log of the transaction's tenant goes."""
+    """Return the reach of the log of the transaction's tenant."""
     row = await tx.fetch_row(QUERIES["events_reach"], tx.scope.tenant_id)
     return Reach(0, 0, None) if row is None else Reach(**dict(row))
 
@@ -81,8 +81,10 @@ async def reach(tx: Tx) -> Reach:
 async def after(
     tx: Tx, position: int, until: int, *, types: Sequence[str] | None, kinds: Sequence[str] | None, limit: int
 ) -> tuple[list[Event], bool]:
-    """The events after `position` and up to `until` that the scope may see, in order, and whether there may be more.
-    `types` may end in `*`."""
+    """Return the events after `position` up to `until` that the scope may see, in order, and whether there may be more.
+
+    `types` may end in `*`.
+    """
     patterns = None if types is None else [_pattern(each) for each in types]
     wanted = None if kinds is None else list(kinds)
     asked = (tx.scope.tenant_id, position, until, patterns, wanted, limit + 1)
@@ -91,21 +93,21 @@ async def after(
 
 
 async def of_all_users(tx: Tx, position: int, limit: int) -> tuple[list[Event], int]:
-    """The next events of the whole tenant, each read as the user whose it is; and the number up to which they reach.
+    """Return the next events of the whole tenant, each read as its own user, and the number that they reach.
 
-    Of erased users nothing is left to be read.
+    Erased users have no events left to read.
     """
     owners = await tx.fetch(QUERIES["event_owners"], position, limit)
-    found: list[Event] = []
+    events: list[Event] = []
     for user_id in dict.fromkeys(row["user_id"] for row in owners if row["user_id"]):
         await tx.become(Scope(tx.scope.tenant_id, user_id))
         sequences = [row["sequence"] for row in owners if row["user_id"] == user_id]
-        found += await _events(await tx.fetch(QUERIES["events_of"], tx.scope.tenant_id, sequences))
-    return sorted(found, key=lambda event: event.sequence), owners[-1]["sequence"] if owners else position
+        events += await _events(await tx.fetch(QUERIES["events_of"], tx.scope.tenant_id, sequences))
+    return sorted(events, key=lambda event: event.sequence), owners[-1]["sequence"] if owners else position
 
 
 async def check_reachable(tx: Tx, moment: datetime) -> None:
-    """Raise ValidationFailedError where the log no longer tells how things were at `moment`."""
+    """Raise ValidationFailedError if the log no longer describes the state at `moment`."""
     known = await reach(tx)
     if known.retired_until is not None and moment < known.retired_until:
         raise ValidationFailedError(
@@ -114,20 +116,20 @@ async def check_reachable(tx: Tx, moment: datetime) -> None:
 
 
 def _pattern(kind: str) -> str:
-    """A type as a LIKE pattern: only a `*` at its end stands for anything."""
+    """Return a type as a LIKE pattern, in which only a final `*` is a wildcard."""
     plain = kind.removesuffix("*").replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     return plain + "%" if kind.endswith("*") else plain
 
 
 async def _events(rows: Iterable[Row]) -> list[Event]:
-    """Read rows; long ones in a thread, since an entry of a transcript may hold 100,000 values."""
-    found: list[Event] = []
+    """Convert rows to events; long ones in a thread, since an entry of a transcript may hold 100,000 values."""
+    events: list[Event] = []
     for row in rows:
         long = len(row["data"]) > _MOST_ON_THE_LOOP
-        found.append(await asyncio.to_thread(event_from_row, row) if long else event_from_row(row))
-        if len(found) % _STEP == 0:
+        events.append(await asyncio.to_thread(event_from_row, row) if long else event_from_row(row))
+        if len(events) % _STEP == 0:
             await asyncio.sleep(0)
-    return found
+    return events
 
 
 def event_from_row(row: Row) -> Event:

@@ -1,1 +1,1 @@
-"""The worker: takes due jobs from the queue, and runs each in its tenant."""
+"""The worker: takes due jobs from the queue, and runs each as its tenant."""

@@ -1,9 +1,9 @@
 """The worker: finds due jobs by an index, queues them with PgQueuer, and runs each as keeps_app in its own tenant.
 
-A minute's tick takes what is due and queues it; several workers share the queue. PgQueuer leases a job by heartbeat, so
-one whose worker was killed is taken up by another; retries with growing pauses; and holds what failed five times as a
-dead letter. A job works for at most a minute at a time and then goes to the end of the queue: a tenant with a million
-rows keeps none waiting. Each cell has a queue of its own.
+Every minute it queues what is due; several workers share the queue. PgQueuer leases a job by heartbeat, so that another
+worker takes over the job of a killed one; retries with growing pauses; and holds a job that failed five times as a dead
+letter. A job works for at most a minute at a time and then goes to the end of the queue, so that a tenant with a
+million rows delays no other. Each cell has its own queue.
 """
 
 from __future__ import annotations
@@ -40,12 +40,16 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 HEARTBEAT = timedelta(seconds=30)
 RECONNECT_SECONDS = 5.0
 LOOK_SECONDS = 15.0
-"""How often it looks for cells that were added."""
+"""Seconds between two checks for added cells."""
 
 
 class Worker:
-    """Runs jobs until it is closed. `at_once`: how many, of different tenants or kinds. `first_pause`: before a
-    retry."""
+    """Runs jobs until it is closed.
+
+    Args:
+        at_once: Number of concurrent jobs, of different tenants or kinds.
+        first_pause: Pause before the first retry.
+    """
 
     def __init__(
         self,
@@ -65,14 +69,14 @@ class Worker:
         self._task: asyncio.Task[None] | None = None
         self._closing = False
         self.done = 0
-        """How many jobs this worker has run."""
+        """Number of jobs that this worker has run."""
 
     def start(self) -> None:
         self._closing = False
         self._task = asyncio.get_running_loop().create_task(self.run())
 
     async def close(self) -> None:
-        """Let the jobs at work come to the end of their batch, and stop."""
+        """Let running jobs finish their batch, then stop."""
         if self._task is not None:
             self._closing = True
             for queuer in self._queuers.values():
@@ -84,7 +88,7 @@ class Worker:
             self._task = None
 
     async def run(self) -> None:
-        """Work on the queue of every cell until cancelled; when a database goes away, wait for it."""
+        """Process the queue of every cell until cancelled; wait for a database that goes away."""
         logging.getLogger("pgqueuer").setLevel(logging.CRITICAL)  # what matters of it is logged here, as one JSON line
         await asyncio.to_thread(import_module, "pgqueuer")  # it takes a fifth of a second to load
         serving: dict[Cell, asyncio.Task[None]] = {}
@@ -121,7 +125,7 @@ class Worker:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def tick(self, cell: Cell, queries: Queries) -> int:
-        """Queue what is due in a cell; how many jobs."""
+        """Queue the due jobs of a cell; return their number."""
         due = await cell.privileged_read(QUERIES["take_due_jobs"], self._clock(), TAKEN_AT_ONCE)
         if due:
             await queries.enqueue(
@@ -178,7 +182,7 @@ class Worker:
 
 
 def _advice(error: Exception) -> dict[str, str]:
-    """Return what an operator can do about a failure, for the log."""
+    """Return advice to an operator about a failure, for the log."""
     from pgqueuer.errors import FailingListenerError
 
     if not isinstance(error, FailingListenerError):
@@ -190,7 +194,7 @@ def _advice(error: Exception) -> dict[str, str]:
 
 
 class JobQueue:
-    """What the queue holds, for operators."""
+    """The contents of the queue, for operators."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -198,26 +202,28 @@ class JobQueue:
     async def status(self) -> list[QueueStatus]:
         found = await self._database.cells.everywhere(QUERIES["queue_counts"])
         counted: dict[tuple[str, str], QueueStatus] = {}
-        for each in (QueueStatus(**dict(row)) for rows in found.values() for row in rows):
-            before = counted.get((each.job, each.status))
-            counted[each.job, each.status] = (
-                each
+        for status in (QueueStatus(**dict(row)) for rows in found.values() for row in rows):
+            before = counted.get((status.job, status.status))
+            counted[status.job, status.status] = (
+                status
                 if before is None
-                else each.model_copy(
-                    update={"jobs": each.jobs + before.jobs, "oldest": min(each.oldest, before.oldest)}
+                else status.model_copy(
+                    update={"jobs": status.jobs + before.jobs, "oldest": min(status.oldest, before.oldest)}
                 )
             )
         return [counted[key] for key in sorted(counted)]
 
     async def held(self) -> list[HeldJob]:
-        """Dead letters: jobs that failed after all attempts, oldest first, at most 1,000."""
+        """Return the dead letters: jobs that failed after all attempts, oldest first, at most 1,000."""
         found = await self._database.cells.everywhere(QUERIES["jobs_held"], 1_000)
         held = [HeldJob(**dict(row)) for rows in found.values() for row in rows]
         return sorted(held, key=lambda each: each.failed_at)[:1_000]
 
     async def retry(self, job_id: int | None) -> int:
-        """Queue a dead letter again, or all of them; how many. Cells count by themselves: an id may be that of one in
-        each. Raises NotFoundError."""
+        """Queue a dead letter again, or all of them; return their number.
+
+        Cells number jobs independently, so an id may match one in each. Raises NotFoundError.
+        """
         found = await self._database.cells.everywhere(QUERIES["job_retry"], job_id)
         rows = [row for each in found.values() for row in each]
         if job_id is not None and not rows:
@@ -226,7 +232,7 @@ class JobQueue:
 
 
 def queue_on(connection: Connection) -> Queries:
-    """PgQueuer's statements on a connection, in the schema that our migrations made."""
+    """Return PgQueuer's statements on a connection, in the schema that our migrations made."""
     from pgqueuer.adapters.drivers.asyncpg import AsyncpgDriver
     from pgqueuer.adapters.persistence import qb
     from pgqueuer.adapters.persistence.queries import Queries

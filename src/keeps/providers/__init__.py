@@ -1,5 +1,7 @@
-"""Memory providers: backends behind one contract, asked together. Start at `contract`; `conformance` checks your
-own."""
+"""Memory providers: backends behind one contract, queried together.
+
+Start at `contract`; `conformance` checks a provider of your own.
+"""
 
 from keeps.providers.contract import Filters, Match, MemoryProvider, ProviderContext, ProviderFactory, text_of
 from keeps_client.models import Entry, ProviderCapabilities

@@ -1,4 +1,7 @@
-"""Checks of what providers return: types, sizes, text. Pure. A wrong answer raises BadAnswerError, which says why."""
+"""Checks of the results of providers: types, sizes, text.
+
+Pure. An invalid result raises BadAnswerError, with the reason.
+"""
 
 from __future__ import annotations
 
@@ -36,19 +39,19 @@ class _CheckedCapabilities(ProviderCapabilities):
 
 
 def checked_capabilities(answer: object, provider_id: str) -> ProviderCapabilities:
-    """Return capabilities under the name by which the provider was installed, whatever it calls itself."""
+    """Return capabilities under the name by which the provider was installed, whatever name it reports."""
     if not isinstance(answer, ProviderCapabilities):
         raise BadAnswerError(f"capabilities returned {_kind(answer)} instead of ProviderCapabilities")
-    given = {name: getattr(answer, name, None) for name in ProviderCapabilities.model_fields}
+    fields = {name: getattr(answer, name, None) for name in ProviderCapabilities.model_fields}
     try:
-        checked = validated(_CheckedCapabilities, given | {"provider_id": provider_id})
+        checked = validated(_CheckedCapabilities, fields | {"provider_id": provider_id})
     except ValidationFailedError as error:
         raise BadAnswerError(f"capabilities returned a wrong value: {error.detail}") from None
-    return ProviderCapabilities.model_construct(**{name: getattr(checked, name) for name in given})
+    return ProviderCapabilities.model_construct(**{name: getattr(checked, name) for name in fields})
 
 
 def checked_entry(answer: object, key: str) -> Entry | None:
-    """Return what `read` found under a key."""
+    """Return the checked result of `read`."""
     if answer is None:
         return None
     (entry,) = _entries("read", [answer])
@@ -58,24 +61,24 @@ def checked_entry(answer: object, key: str) -> Entry | None:
 
 
 def checked_matches(answer: object, limit: int) -> list[Match]:
-    """Return what `search` found, with scores that are numbers."""
+    """Return the checked result of `search`, with finite numbers as scores."""
     matches = _list("search", answer)
     if len(matches) > limit:
         raise BadAnswerError(f"search returned {len(matches):,} matches for limit={limit}")
     for match in matches:
         if not isinstance(match, Match):
             raise BadAnswerError(f"search returned {_kind(match)} instead of Match")
-    found = cast("Sequence[Match]", matches)
-    scores = [_score(match.score) for match in found]
-    relevances = [None if match.relevance is None else _score(match.relevance) for match in found]
+    typed = cast("Sequence[Match]", matches)
+    scores = [_score(match.score) for match in typed]
+    relevances = [None if match.relevance is None else _score(match.relevance) for match in typed]
     if not all(each is None or 0 <= each <= 1 for each in relevances):
         raise BadAnswerError("search returned a relevance that is not between 0 and 1")
-    entries = _entries("search", [match.entry for match in found])
+    entries = _entries("search", [match.entry for match in typed])
     return [Match(*fields) for fields in zip(entries, scores, relevances, strict=True)]
 
 
 def checked_keys(answer: object) -> list[str]:
-    """Return what `list_keys` found."""
+    """Return the checked result of `list_keys`."""
     keys = _list("list_keys", answer)
     if len(keys) > MAX_KEYS:
         raise BadAnswerError(f"list_keys returned {len(keys):,} keys; at most {MAX_KEYS:,} are possible")
@@ -90,14 +93,14 @@ def checked_keys(answer: object) -> list[str]:
 
 
 def checked_bool(answer: object) -> bool:
-    """Return what `delete` says."""
+    """Return the checked result of `delete`."""
     if not isinstance(answer, bool):
         raise BadAnswerError(f"delete returned {_kind(answer)} instead of bool")
     return answer
 
 
 def checked_count(answer: object) -> int:
-    """Return what `rebuild` says."""
+    """Return the checked result of `rebuild`."""
     if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < 1 << 63:
         raise BadAnswerError(f"rebuild returned {_kind(answer)} that is no count")
     return answer
@@ -110,26 +113,29 @@ def _list(method: str, answer: object) -> Sequence[object]:
 
 
 def _entries(method: str, answers: Sequence[object]) -> list[Entry]:
-    """Return entries as they may be stored. The size of all of them is bounded before anything is copied."""
+    """Return entries that can be stored. Their total size is checked before anything is copied."""
     for answer in answers:
         if not isinstance(answer, Entry):
             raise BadAnswerError(f"{method} returned {_kind(answer)} instead of Entry")
     given = [_fields(cast("Entry", answer)) for answer in answers]
     try:
-        small_json([[each["value"], each["metadata"]] for each in given], MAX_ANSWER_BYTES, MAX_ANSWER_VALUES)
-        checked = [validated(_CheckedEntry, each) for each in given]
+        small_json([[entry["value"], entry["metadata"]] for entry in given], MAX_ANSWER_BYTES, MAX_ANSWER_VALUES)
+        checked = [validated(_CheckedEntry, entry) for entry in given]
     except ValidationFailedError as error:
         raise BadAnswerError(f"{method} returned a wrong entry: {error.detail}") from None
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise BadAnswerError(f"{method} returned entries that cannot be read ({type(error).__name__})") from None
     return [
-        Entry.model_construct(key=each.key, value=each.value, metadata=each.metadata, updated_at=each.updated_at)
-        for each in checked
+        Entry.model_construct(key=entry.key, value=entry.value, metadata=entry.metadata, updated_at=entry.updated_at)
+        for entry in checked
     ]
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
-    """The fields of an entry. Numbers are no times, and bytes no text, though pydantic would take them."""
+    """Return the fields of an entry.
+
+    Numbers are rejected as times and bytes as text, although pydantic accepts them.
+    """
     key, updated_at = getattr(entry, "key", None), getattr(entry, "updated_at", None)
     if not isinstance(key, str):
         raise BadAnswerError(f"an entry has {_kind(key)} as its key")
@@ -144,7 +150,7 @@ def _fields(entry: Entry) -> dict[str, Any]:
 
 
 def _score(score: object) -> float:
-    """A score as a number; those of numpy are numbers, too."""
+    """Return a score as a float; numpy numbers are accepted, too."""
     if isinstance(score, bool) or not isinstance(score, Real):
         raise BadAnswerError(f"search returned {_kind(score)} as a score")
     try:

@@ -1,4 +1,4 @@
-"""The database as providers: `postgres`, the memories themselves; `vector`, their index; `graph`, the entities."""
+"""The database as providers: `postgres`, the memories; `vector`, their index; `graph`, the entities."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from keeps_client.models.names import is_namespace
 from keeps_client.validation import named
 
 NAMESPACE = "memory"
-"""Of keys that name none."""
+"""Namespace of keys that name none."""
 _ESCAPED_SLASH = re.compile(r"%(?:25)*2F")
 
 
 def split_key(key: str) -> tuple[str, str]:
-    """A provider's key as namespace and key: `notes/2026/plan` is `plan` in `notes/2026`. One to one."""
+    """Return a provider's key as namespace and key: `notes/2026/plan` is `plan` in `notes/2026`. One to one."""
     namespace, slash, rest = key.rpartition("/")
     if not slash or not rest or namespace == NAMESPACE or not is_namespace(namespace):
         return NAMESPACE, key
@@ -35,7 +35,7 @@ def split_key(key: str) -> tuple[str, str]:
 
 
 def joined_key(memory: Memory) -> str:
-    """The key under which a provider knows a memory: its namespace and key, or else its id."""
+    """Return the key under which a provider knows a memory: its namespace and key, or else its id."""
     if memory.key is None or memory.namespace is None:
         return str(memory.memory_id)
     if memory.namespace == NAMESPACE:
@@ -47,7 +47,7 @@ def joined_key(memory: Memory) -> str:
 
 
 class PostgresProvider:
-    """One's own memories that have a key, as entries: durable, each write with its event."""
+    """The user's own memories that have a key, as entries: durable, with an event for each write."""
 
     _capabilities = ProviderCapabilities(provider_id="postgres", tier="persistent")
     _scope_of_search: Literal["persistent", "indexed"] = "persistent"
@@ -63,8 +63,8 @@ class PostgresProvider:
 
     async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
         namespace, rest = split_key(named("key", key, 355))
-        known = dict(metadata or {})
-        kind = known.get("content_type", "fact")
+        attributes = dict(metadata or {})
+        kind = attributes.get("content_type", "fact")
         new = validated(
             NewMemory,
             {
@@ -72,7 +72,7 @@ class PostgresProvider:
                 "key": rest,
                 "content": text_of(value) or "(empty)",
                 "value": {"value": value},
-                "metadata": known,
+                "metadata": attributes,
                 "content_type": kind,
             },
         )
@@ -118,14 +118,14 @@ class PostgresProvider:
                 return sorted(keys)
 
     async def rebuild(self) -> int:
-        """The memories are the source: there is nothing to make anew."""
+        """Return 0, since the memories are the source."""
         return 0
 
     async def close(self) -> None: ...
 
 
 class VectorProvider(PostgresProvider):
-    """The same memories found by meaning: derived, so it cannot be written, and can be made anew."""
+    """The same memories searched by meaning: derived, so read-only, and can be rebuilt."""
 
     _capabilities = ProviderCapabilities(provider_id="vector", tier="indexed", read_only=True)
     _scope_of_search = "indexed"
@@ -137,7 +137,7 @@ class VectorProvider(PostgresProvider):
         return False
 
     async def rebuild(self) -> int:
-        """Drop one's own vectors and make them anew. Meanwhile memories are found by their words."""
+        """Drop the user's own vectors and compute them again. Meanwhile memories are found by their words."""
         return await self._indexer.rebuild(self._scope)
 
 
@@ -156,7 +156,7 @@ class GraphProvider:
         return self._capabilities
 
     async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
-        """The value becomes the properties; what is no object is kept under `value`."""
+        """Store the value as the properties; one that is not an object is stored under `value`."""
         kind, name = _entity_key(named("key", key, 355))
         writable_metadata(self._capabilities, metadata)
         properties: dict[str, JsonValue] = {"value": value, "metadata": dict(metadata or {})}
@@ -174,7 +174,7 @@ class GraphProvider:
         return found is not None
 
     async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
-        """Entities whose name, alias or properties hold the question's words, the more the better."""
+        """Return the entities whose name, alias or properties contain words of the query, those with most first."""
         wanted = Filters.of(filters)
         words = set(query.casefold().split())
         matches: list[Match] = []
@@ -203,18 +203,18 @@ class GraphProvider:
         return next((each for each in page.items if each.user_id == self._scope.user_id), None)
 
     async def _own(self) -> list[Entity]:
-        found: list[Entity] = []
+        entities: list[Entity] = []
         cursor: str | None = None
         while True:
             page = await self._graph.page(self._scope, name=None, entity_type=None, limit=MAX_LIMIT, cursor=cursor)
-            found += [each for each in page.items if each.user_id == self._scope.user_id]
+            entities += [each for each in page.items if each.user_id == self._scope.user_id]
             cursor = page.next_cursor
             if cursor is None:
-                return found
+                return entities
 
 
 def entry_of(memory: Memory) -> Entry:
-    """A memory as a provider's entry."""
+    """Return a memory as a provider's entry."""
     wrapped = memory.value
     value: JsonValue = wrapped["value"] if isinstance(wrapped, dict) and set(wrapped) == {"value"} else memory.content
     metadata: dict[str, JsonValue] = {**memory.metadata, "content_type": memory.content_type}

@@ -1,4 +1,4 @@
-"""Calls of providers: the one way to them, with time limits, circuit breakers and named faults."""
+"""Calls to providers, with time limits, circuit breakers and named faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keeps_client.models import ProviderCapabilities
 
 TIMEOUT_SECONDS = 1.0
 DIRECT_FACTOR = 5
-"""A call to one provider may take so many times as long as its part of a recall."""
+"""Time limit of a direct call to one provider, as a multiple of its part of a recall."""
 REBUILD_SECONDS = 3_600.0
 ResultT = TypeVar("ResultT")
 
@@ -36,9 +36,9 @@ class ProviderCalls:
         *,
         timeout_seconds: float | None = None,
     ) -> ResultT:
-        """Work with one provider: the only way to those of other packages.
+        """Run work with one provider. Providers of other packages are called only this way.
 
-        Such a provider gets `timeout_seconds`, and rests after failures. Raises ProviderFailedError, an
+        Such a provider gets a time limit, and is not called for a while after failures. Raises ProviderFailedError, an
         UnavailableError that names the provider and its fault.
         """
         if not self._registry.is_foreign(provider_id):
@@ -70,7 +70,7 @@ class ProviderCalls:
             raise ProviderFailedError(provider_id, f"it took longer than {seconds:g} s") from None
 
     async def rebuild(self, scope: Scope, provider_id: str) -> int:
-        """Have a provider make anew what it derives; return how many entries."""
+        """Have a provider rebuild its derived data; return the number of entries."""
         return await self.call(scope, provider_id, lambda held: held.rebuild(), timeout_seconds=REBUILD_SECONDS)
 
     async def attempt(
@@ -80,7 +80,7 @@ class ProviderCalls:
         work: Callable[[MemoryProvider], Awaitable[ResultT]],
         session_id: str | None = None,
     ) -> ResultT | None:
-        """Work with one of several providers, within their timeout; None where it fails."""
+        """Run work with one of several providers within their timeout; return None when it fails."""
         health = self._registry.health(scope, name)
         try:
             if self._registry.is_foreign(name):

@@ -1,4 +1,4 @@
-"""What every memory provider must pass. For pytest, in a test file of your own:
+"""The checks that every memory provider must pass. For pytest, in a test file of your own:
 
     class TestNotes(ProviderConformance):
         def factory(self, folder: Path) -> ProviderFactory:
@@ -35,7 +35,7 @@ from keeps_client.models import ProviderCapabilities
 
 Open = Callable[[Scope], Awaitable[MemoryProvider]]
 Plant = Callable[[Scope, str, str], Awaitable[None]]
-"""Puts a text under a key, for a scope: for a read-only provider through whatever it derives from."""
+"""Puts a text under a key for a scope; for a read-only provider through the source that it derives from."""
 TICK_SECONDS = 0.01
 MAX_TICKS = 100
 VALUES: tuple[Any, ...] = (
@@ -82,7 +82,7 @@ KEYS = (
 
 
 class Subject:
-    """A provider under test: how to open it for a scope, and how to put something into it."""
+    """A provider under test: a function that opens it for a scope, and one that fills it."""
 
     def __init__(self, opening: Open, plant: Plant | None = None) -> None:
         self.open = opening
@@ -100,21 +100,21 @@ def scope_of(user: str = "alice", tenant: str | None = None) -> Scope:
 
 
 async def check_contract(subject: Subject) -> None:
-    """It says what it is, always the same, and answers empty when it is empty."""
+    """Check that capabilities are complete and constant, and an empty provider answers empty."""
     provider = await subject.open(scope_of())
-    said = provider.capabilities()
-    assert said == provider.capabilities()
-    assert said.tier in ("working", "persistent", "indexed")
-    assert said.content_types, "name the content types, or '*' for any"
+    capabilities = provider.capabilities()
+    assert capabilities == provider.capabilities()
+    assert capabilities.tier in ("working", "persistent", "indexed")
+    assert capabilities.content_types, "name the content types, or '*' for any"
     assert await provider.read("nothing") is None
     assert await provider.list_keys() == []
     assert await provider.delete("nothing") is False
-    if said.supports_search:
+    if capabilities.supports_search:
         assert await provider.search("anything") == []
 
 
 async def check_values(subject: Subject) -> None:
-    """What is written is read as it was, with its metadata; writing again replaces it."""
+    """Check that values are read as they were written, with their metadata; a second write replaces the first."""
     provider = await subject.open(scope_of())
     if provider.capabilities().read_only:
         try:
@@ -137,7 +137,7 @@ async def check_values(subject: Subject) -> None:
 
 
 async def check_unicode(subject: Subject) -> None:
-    """Any text can be stored, under any key; what cannot is refused, and nothing of it is stored."""
+    """Check that any text can be stored under any key, or is refused as a whole."""
     scope = scope_of()
     provider = await subject.open(scope)
     for number, text in enumerate(TEXTS):
@@ -168,23 +168,23 @@ async def check_unicode(subject: Subject) -> None:
 
 
 async def check_answers(subject: Subject) -> None:
-    """Every answer has its type and a bounded size, and nobody else waits for it."""
+    """Check that every result has its type and a bounded size, and does not block the event loop."""
     scope = scope_of()
     async with _responsive():
         provider = await subject.open(scope)
         for number in range(30):
             await subject.plant(scope, f"key-{number:02}", f"The lighthouse number {number}.")
-    said = provider.capabilities()
-    assert isinstance(said, ProviderCapabilities), "capabilities() returns ProviderCapabilities"
+    capabilities = provider.capabilities()
+    assert isinstance(capabilities, ProviderCapabilities), "capabilities() returns ProviderCapabilities"
     try:
-        checked_capabilities(said, said.provider_id)
+        checked_capabilities(capabilities, capabilities.provider_id)
         async with _responsive():
             checked_keys(await provider.list_keys())
             checked_entry(await provider.read("key-00"), "key-00")
             checked_entry(await provider.read("nothing"), "nothing")
             checked_count(await provider.rebuild())
             for limit in (1, 10, 200):
-                if said.supports_search:
+                if capabilities.supports_search:
                     checked_matches(await provider.search("lighthouse number", limit=limit), limit)
             checked_bool(await provider.delete("key-00"))
             checked_bool(await provider.delete("nothing"))
@@ -194,7 +194,7 @@ async def check_answers(subject: Subject) -> None:
 
 @asynccontextmanager
 async def _responsive() -> AsyncGenerator[None]:
-    """Fail where the event loop stands still for a second while other threads go on: something blocks it."""
+    """Fail when the event loop stops for a second while other threads continue, since something blocks it."""
     ticks = longest = 0
     over = threading.Event()
 
@@ -226,7 +226,7 @@ async def _responsive() -> AsyncGenerator[None]:
 
 
 async def check_search(subject: Subject) -> None:
-    """What is searched is found, best first, at most as many as asked; filters hold, and unknown ones are refused."""
+    """Check that search finds entries, best first, within the limit; filters apply, and unknown ones are refused."""
     scope = scope_of()
     provider = await subject.open(scope)
     if not provider.capabilities().supports_search:
@@ -253,7 +253,7 @@ async def check_search(subject: Subject) -> None:
 
 
 async def check_filters(subject: Subject) -> None:
-    """Entries say when they were written, and filters by time and metadata hold."""
+    """Check that entries have the time of their write, and filters by time and metadata apply."""
     scope = scope_of()
     provider = await subject.open(scope)
     await subject.plant(scope, "one", "The ferry leaves the harbour at dawn.")
@@ -274,8 +274,8 @@ async def check_filters(subject: Subject) -> None:
     ):
         assert await provider.list_keys(filters) == wanted, f"list_keys with {filters}"
         if searches:
-            found = sorted(match.entry.key for match in await provider.search("ferry harbour", filters))
-            assert found == wanted, f"search with {filters}"
+            keys = sorted(match.entry.key for match in await provider.search("ferry harbour", filters))
+            assert keys == wanted, f"search with {filters}"
     if provider.capabilities().read_only:
         return
     await provider.write("green", "The ferry is painted green.", {"colour": "green", "decks": 2})
@@ -288,8 +288,8 @@ async def check_filters(subject: Subject) -> None:
     ):
         assert await provider.list_keys({"metadata": metadata}) == wanted, f"list_keys with metadata {metadata}"
         if searches:
-            found = sorted(match.entry.key for match in await provider.search("ferry painted", {"metadata": metadata}))
-            assert found == wanted, f"search with metadata {metadata}"
+            keys = sorted(match.entry.key for match in await provider.search("ferry painted", {"metadata": metadata}))
+            assert keys == wanted, f"search with metadata {metadata}"
 
 
 async def _written_at(provider: MemoryProvider, key: str) -> datetime:
@@ -301,7 +301,7 @@ async def _written_at(provider: MemoryProvider, key: str) -> datetime:
 
 
 async def check_isolation(subject: Subject) -> None:
-    """Another user of the tenant, and the same user of another tenant, see and change nothing."""
+    """Check that another user of the tenant, and the same user of another tenant, see and change nothing."""
     tenant = scope_of().tenant_id
     alice = Scope(tenant, "alice")
     await subject.plant(alice, "diary", "Alice hides the swordfish.")
@@ -324,7 +324,7 @@ async def check_isolation(subject: Subject) -> None:
 
 
 async def check_deletion(subject: Subject) -> None:
-    """What is deleted is gone from reads, lists and searches, and can be written again."""
+    """Check that deleted entries are gone from reads, lists and searches, and can be written again."""
     scope = scope_of()
     provider = await subject.open(scope)
     if provider.capabilities().read_only:
@@ -343,7 +343,7 @@ async def check_deletion(subject: Subject) -> None:
 
 
 async def check_concurrency(subject: Subject) -> None:
-    """Writers at once lose nothing; of several on one key, one wins whole."""
+    """Check that concurrent writers lose nothing; of several on one key, one write is kept completely."""
     scope = scope_of()
     provider = await subject.open(scope)
     if provider.capabilities().read_only:
@@ -362,7 +362,7 @@ async def check_concurrency(subject: Subject) -> None:
 
 
 async def check_limits(subject: Subject) -> None:
-    """Large values are stored whole or refused; many keys are all listed."""
+    """Check that large values are stored completely or refused; a list contains all of many keys."""
     scope = scope_of()
     provider = await subject.open(scope)
     if provider.capabilities().read_only:
@@ -378,7 +378,7 @@ async def check_limits(subject: Subject) -> None:
 
 
 async def _refused(work: Awaitable[None]) -> str | None:
-    """The code of a refusal that says the value is wrong or too large; None where it was taken."""
+    """Return the error code of a refusal for an invalid or too large value; None if it was accepted."""
     try:
         await work
     except (ValidationFailedError, PayloadTooLargeError) as error:
@@ -387,7 +387,7 @@ async def _refused(work: Awaitable[None]) -> str | None:
 
 
 async def check_rebuild(subject: Subject) -> None:
-    """Rebuilding loses nothing, and reads go on meanwhile."""
+    """Check that a rebuild loses nothing, and reads continue meanwhile."""
     scope = scope_of()
     provider = await subject.open(scope)
     for number in range(5):
@@ -402,7 +402,7 @@ async def check_rebuild(subject: Subject) -> None:
 
 
 async def check_close(subject: Subject) -> None:
-    """Closing twice is no harm."""
+    """Check that closing twice has no effect."""
     provider = await subject.open(scope_of())
     await provider.close()
     await provider.close()
@@ -425,7 +425,7 @@ CHECKS: dict[str, Callable[[Subject], Awaitable[None]]] = {
 
 
 def from_factory(factory: ProviderFactory, folder: Path) -> tuple[Subject, list[MemoryProvider]]:
-    """A subject that opens providers by a factory, each scope in a folder of its own; and those opened so far."""
+    """Return a subject that opens providers by a factory, each scope in its own folder, and a list of those opened."""
     opened: list[MemoryProvider] = []
 
     async def opening(scope: Scope) -> MemoryProvider:
@@ -438,15 +438,15 @@ def from_factory(factory: ProviderFactory, folder: Path) -> tuple[Subject, list[
 
 
 class ProviderConformance:
-    """Inherit from it, say how your provider is made, and pytest runs every check."""
+    """A base class for your tests: say how your provider is made, and pytest runs every check."""
 
     def factory(self, folder: Path) -> ProviderFactory:
-        """How your provider is made; `folder` is empty, and removed after the test."""
+        """Return the factory of your provider; `folder` is empty, and removed after the test."""
         raise NotImplementedError
 
     @asynccontextmanager
     async def subject(self) -> AsyncGenerator[Subject]:
-        """For providers that need more than a factory."""
+        """Override this for a provider that needs more than a factory."""
         with tempfile.TemporaryDirectory(prefix="keeps-conformance-") as folder:
             made, opened = from_factory(self.factory(Path(folder)), Path(folder))
             try:

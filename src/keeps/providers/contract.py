@@ -1,10 +1,11 @@
-"""What a memory provider must do. Write one, name its factory in the entry-point group `keeps.providers`, and Keeps
-finds it:
+"""The contract of a memory provider.
+
+Write a provider, name its factory in the entry-point group `keeps.providers`, and Keeps finds it:
 
     [project.entry-points."keeps.providers"]
     notes = "my_package:NotesProvider"
 
-A provider belongs to one scope for its life: what it stores for one tenant or user must never be seen by another.
+A provider belongs to one scope for its life: what it stores for one tenant or user must never be visible to another.
 `keeps.providers.conformance` checks that, and the rest.
 """
 
@@ -28,8 +29,7 @@ FILTERS = frozenset({"content_types", "prefix", "since", "until", "metadata"})
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which entries count: of these content types, whose key begins so, written since and before, with this
-    metadata."""
+    """A selection of entries: by content types, key prefix, time of writing (since and before), and metadata."""
 
     content_types: tuple[str, ...] | None = None
     prefix: str | None = None
@@ -39,7 +39,10 @@ class Filters:
 
     @staticmethod
     def of(given: Mapping[str, object] | Filters | None) -> Filters:
-        """Raises ValidationFailedError for a filter that does not exist: ignoring it would answer another question."""
+        """Return the filters.
+
+        Raises ValidationFailedError for an unknown one: ignoring it would answer another question.
+        """
         if given is None or isinstance(given, Filters):
             return given or Filters()
         if unknown := set(given) - FILTERS:
@@ -52,7 +55,7 @@ class Filters:
         return Filters(**values)
 
     def pass_by(self, entry: Entry) -> bool:
-        """Whether an entry counts."""
+        """Return whether an entry matches."""
         kind = entry.metadata.get("content_type", "fact")
         return (
             (self.content_types is None or kind in self.content_types)
@@ -65,9 +68,9 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry that a search found. Scores say something within one provider only; what counts is the order.
+    """An entry that a search found. Scores are comparable within one provider only; the order matters.
 
-    `relevance`, from 0 to 1, says how likely the entry answers; None where the provider cannot tell.
+    `relevance`, from 0 to 1, is how likely the entry answers the query; None if the provider cannot tell.
     """
 
     entry: Entry
@@ -76,45 +79,49 @@ class Match:
 
 
 class MemoryProvider(Protocol):
-    """A memory backend, for one scope. Errors are those of `keeps_client.errors`; anything else counts as a failure."""
+    """A memory backend for one scope. Errors are those of `keeps_client.errors`; any other counts as a failure."""
 
     def capabilities(self) -> ProviderCapabilities:
-        """What this provider is and can do; always the same."""
+        """Return the type and features of this provider; always the same."""
         ...
 
     async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
-        """Store a value, in place of what was there. Raises ValidationFailedError where it cannot be stored as given,
-        and ForbiddenError if the provider is read-only."""
+        """Store a value in place of the previous one.
+
+        Raises:
+            ValidationFailedError: It cannot be stored as given.
+            ForbiddenError: The provider is read-only.
+        """
         ...
 
     async def read(self, key: str) -> Entry | None:
-        """What is stored under a key."""
+        """Return the entry stored under a key, or None."""
         ...
 
     async def delete(self, key: str) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; return whether it existed."""
         ...
 
     async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
-        """The entries that answer best, best first. Raises ValidationFailedError for an unknown filter."""
+        """Return the entries that match best, best first. Raises ValidationFailedError for an unknown filter."""
         ...
 
     async def list_keys(self, filters: Mapping[str, object] | None = None) -> list[str]:
-        """The keys, in order."""
+        """Return the keys, in order."""
         ...
 
     async def rebuild(self) -> int:
-        """Make anew what is derived, while reads go on; how many entries. What derives nothing returns 0."""
+        """Rebuild derived data while reads continue; return the number of entries, or 0 if nothing is derived."""
         ...
 
     async def close(self) -> None:
-        """Let go of everything; may be called twice."""
+        """Release all resources; may be called twice."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderContext:
-    """What a provider gets: whose memory it is, and a folder of its own for this scope, which it may make."""
+    """The input of a provider's factory: the scope, and a folder of its own for it, which the provider may make."""
 
     scope: Scope
     folder: Path
@@ -124,7 +131,7 @@ ProviderFactory = Callable[[ProviderContext], MemoryProvider]
 
 
 def text_of(value: JsonValue) -> str:
-    """The text of a value, for searching and showing."""
+    """Return the text of a value, for search and display."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -137,22 +144,23 @@ def text_of(value: JsonValue) -> str:
 def writable_metadata(
     capabilities: ProviderCapabilities, metadata: Mapping[str, JsonValue] | None
 ) -> Mapping[str, JsonValue] | None:
-    """Return the metadata to store. A provider of a single content type need not be told it.
+    """Return the metadata to store. It may omit the content type if the provider has only one.
 
-    Raises ForbiddenError where the provider is read-only, and ValidationFailedError for a content type that it does
-    not take.
+    Raises:
+        ForbiddenError: The provider is read-only.
+        ValidationFailedError: The provider does not accept the content type.
     """
     if capabilities.read_only:
         raise ForbiddenError(f"the provider {capabilities.provider_id} is read-only")
     taken = capabilities.content_types
     if "*" in taken:
         return metadata
-    given = (metadata or {}).get("content_type")
-    if given is None and len(taken) == 1:
+    content_type = (metadata or {}).get("content_type")
+    if content_type is None and len(taken) == 1:
         return {**(metadata or {}), "content_type": taken[0]}
-    if (given or "fact") not in taken:
+    if (content_type or "fact") not in taken:
         raise ValidationFailedError(
-            f"the provider {capabilities.provider_id} takes no {given or 'fact'!r}; metadata.content_type must be one"
-            f" of {', '.join(taken)}"
+            f"the provider {capabilities.provider_id} takes no {content_type or 'fact'!r}; metadata.content_type must"
+            f" be one of {', '.join(taken)}"
         )
     return metadata

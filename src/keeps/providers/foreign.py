@@ -1,6 +1,6 @@
-"""Providers of other packages: each has a thread and an event loop of its own, and every answer is checked there.
+"""Providers of other packages: each has its own thread and event loop, where every result is checked.
 
-One that blocks, fails or returns nonsense costs its own answers, and nobody else's.
+One that blocks, fails or returns invalid results affects only its own answers.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from keeps_client.models import Entry, ProviderCapabilities
 CLOSE_SECONDS = 2.0
 MAX_MESSAGE_CHARACTERS = 500
 REFUSALS = (ValidationFailedError, ForbiddenError, NotFoundError, PayloadTooLargeError, ConflictError)
-"""Errors by which a provider says that the request is wrong. It works, so they are passed on."""
+"""Errors by which a provider rejects a request. The provider works, so they are passed on."""
 ResultT = TypeVar("ResultT")
 
 
 class ProviderFailedError(UnavailableError):
-    """A provider raised, was too slow or returned what it must not. `reason` names the fault."""
+    """A provider raised, timed out or returned an invalid result. `reason` names the fault."""
 
     def __init__(self, provider_id: str, reason: str) -> None:
         super().__init__(f"the provider {provider_id} failed: {reason}")
@@ -52,14 +52,14 @@ class ProviderFailedError(UnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[ResultT]):
-    """What came of a call: a value or an error. Nothing that a provider raises may end its thread."""
+    """The result of a call: a value or an error. No exception of a provider may end its thread."""
 
     value: ResultT | None = None
     error: BaseException | None = None
 
 
 class ProviderThread:
-    """The thread in which all scopes' objects of one provider work. It starts with the first call."""
+    """The thread in which all objects of one provider run, for all scopes. It starts with the first call."""
 
     def __init__(self, provider_id: str) -> None:
         self._provider_id = provider_id
@@ -67,11 +67,11 @@ class ProviderThread:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, work: Callable[[], Awaitable[ResultT]]) -> Outcome[ResultT]:
-        """Await `work` in the thread. Whoever is cancelled waits no longer, also where the thread is blocked."""
+        """Await `work` in the thread. A cancelled caller stops waiting even if the thread is blocked."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_outcome(work), self._started()))
 
     async def close(self) -> None:
-        """Stop the thread. One that is blocked is left behind; it is a daemon."""
+        """Stop the thread. A blocked one is abandoned; it is a daemon."""
         if self._thread is None or self._loop is None or not self._thread.is_alive():
             return
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -90,7 +90,7 @@ class ProviderThread:
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped, then end what is left in it."""
+    """Run a loop until it is stopped, then cancel its remaining tasks."""
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
@@ -111,9 +111,9 @@ async def _outcome(work: Callable[[], Awaitable[ResultT]]) -> Outcome[ResultT]:
 
 
 class ForeignProvider:
-    """A provider of another package for one scope. Its object is made with the first call, and again if that failed.
+    """A provider of another package for one scope. Its object is made at the first call, and again if that failed.
 
-    Raises ProviderFailedError for whatever it does wrong, and refuses what its capabilities do not name.
+    Raises ProviderFailedError for its faults, and refuses operations that its capabilities do not name.
     """
 
     def __init__(self, provider_id: str, make: Callable[[], MemoryProvider], thread: ProviderThread) -> None:
@@ -124,7 +124,7 @@ class ForeignProvider:
         self._capabilities: ProviderCapabilities | None = None
 
     async def open(self) -> ProviderCapabilities:
-        """Make the object, unless that is done, and return what it says of itself."""
+        """Make the object if needed, and return its capabilities."""
         if self._provider is not None and self._capabilities is not None:
             return self._capabilities
 
@@ -134,14 +134,18 @@ class ForeignProvider:
         return self.capabilities()
 
     def capabilities(self) -> ProviderCapabilities:
-        """What the provider said when it was opened."""
+        """Return the capabilities from when the provider was opened."""
         if self._capabilities is None:
             raise ProviderFailedError(self._provider_id, "it is not open")
         return self._capabilities
 
     async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
-        """Raises ForbiddenError where the provider is read-only, and ValidationFailedError for a content type that it
-        does not take."""
+        """Store a value.
+
+        Raises:
+            ForbiddenError: The provider is read-only.
+            ValidationFailedError: It does not accept the content type.
+        """
         known = writable_metadata(await self.open(), metadata)
         await self._call("write", lambda held: held.write(key, value, known), lambda _: None)
 
@@ -170,7 +174,7 @@ class ForeignProvider:
         return await self._call("rebuild", lambda held: held.rebuild(), checked_count)
 
     async def close(self) -> None:
-        """Close the object, if there is one. It is made again if it is used again."""
+        """Close the object, if there is one. The next use makes it again."""
         if self._provider is not None:
             await self._call("close", lambda held: held.close(), lambda _: None)
             self._provider = None
@@ -181,7 +185,7 @@ class ForeignProvider:
         work: Callable[[MemoryProvider], Awaitable[object]],
         checked: Callable[[object], ResultT],
     ) -> ResultT:
-        """Call a method in the provider's thread and check its answer there."""
+        """Call a method in the provider's thread and check its result there."""
 
         async def call() -> ResultT:
             return checked(await work(self._opened()))
@@ -214,7 +218,7 @@ class ForeignProvider:
 
 
 def _excludes(capabilities: ProviderCapabilities, filters: Mapping[str, object] | None) -> bool:
-    """Whether no entry of a provider can pass: it declares none of the content types asked for."""
+    """Return whether no entry can match, since the provider declares none of the requested content types."""
     wanted = Filters.of(filters).content_types
     return (
         wanted is not None and "*" not in capabilities.content_types and not {*wanted} & {*capabilities.content_types}
@@ -229,6 +233,6 @@ def _message_of(error: BaseException) -> str:
 
 
 def _plain(text: Any) -> str:
-    """Text that any log and answer can hold, on one line and without the credentials of URLs."""
+    """Return text for logs and answers, on one line and without the credentials of URLs."""
     line = " ".join(str(text).encode("utf-8", "replace").decode().replace("\x00", " ").split())
     return re.sub(r"://[^/\s@]{1,200}@", "://…@", line[: 2 * MAX_MESSAGE_CHARACTERS])[:MAX_MESSAGE_CHARACTERS]

@@ -1,4 +1,4 @@
-"""What `memory.provider()` returns for a provider of another package."""
+"""The result of `memory.provider()` for a provider of another package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ResultT = TypeVar("ResultT")
 
 
 class EntryWriter(Protocol):
-    """Writes entries and logs that."""
+    """Writes entries and logs each write."""
 
     async def store(
         self, scope: Scope, provider_id: str, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None

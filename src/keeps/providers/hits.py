@@ -1,4 +1,4 @@
-"""Entries as memories, so that hits are alike wherever they come from."""
+"""Conversion of entries to memories, so that all hits have one type."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from keeps_client.models import Entry, Memory
 from keeps_client.models.common import MAX_CONTENT_CHARACTERS
 
 ENTRY_ID_VERSION = 5
-"""Version of the UUIDs of entries; those of memories are of version 7."""
+"""Version of the UUIDs of entries; those of memories have version 7."""
 _NAMESPACE = UUID("6d1f9a52-0f2e-5c0b-9a86-2f5f7b0a4d11")
 
 
 def id_of(scope: Scope, provider_id: str, key: str) -> UUID:
-    """Entries have keys, memories ids: always the same id for the same entry."""
+    """Return the id of an entry, derived from its key: always the same for the same entry."""
     return uuid5(_NAMESPACE, "\x00".join((scope.tenant_id, scope.user_id, provider_id, key)))
 
 
 def memory_of(scope: Scope, provider_id: str, entry: Entry, clock: Clock) -> Memory:
-    """An entry as a memory, so that hits are alike wherever they come from."""
+    """Return an entry as a memory."""
     moment = entry.updated_at or clock()
     kind = entry.metadata.get("content_type")
     return Memory.model_construct(

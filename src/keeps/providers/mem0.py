@@ -1,7 +1,7 @@
 """mem0 as a provider, around a `mem0.Memory` of yours: `Keeps.open(providers={"mem0": mem0_provider(client)})`.
 
-mem0 tells users apart by a string. Ours is the JSON of tenant and user, so no two scopes give the same, whatever
-characters their names hold. Entries are stored as they are (`infer=False`): extraction stays with whoever asks for it.
+mem0 identifies users by a string. Keeps passes the JSON of tenant and user, so no two scopes share one, whatever
+characters their names contain. Entries are stored as they are (`infer=False`): the caller extracts statements.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CAPABILITIES = ProviderCapabilities(provider_id="mem0", tier="persistent")
 
 
 class Mem0Client(Protocol):
-    """What is used of `mem0.Memory`; it blocks, so it is called in threads."""
+    """The part of `mem0.Memory` that is used; it blocks, so it is called in threads."""
 
     def add(self, messages: object, *, user_id: str, metadata: Mapping[str, object], infer: bool) -> Any: ...
     def get_all(self, *, user_id: str, limit: int) -> Any: ...
@@ -34,7 +34,7 @@ class Mem0Client(Protocol):
 
 
 def mem0_provider(client: Mem0Client) -> ProviderFactory:
-    """A factory for `Keeps.open(providers=…)`. One client serves all scopes."""
+    """Return a factory for `Keeps.open(providers=…)`. One client serves all scopes."""
     turn = asyncio.Lock()
 
     def make(context: ProviderContext) -> MemoryProvider:
@@ -44,8 +44,10 @@ def mem0_provider(client: Mem0Client) -> ProviderFactory:
 
 
 class Mem0Provider:
-    """One scope's entries in mem0. `turn`: mem0 has no keys, so a key's old entry is replaced while nobody else
-    writes."""
+    """One scope's entries in mem0.
+
+    mem0 has no keys, so `turn` excludes other writers while a key's old entry is replaced.
+    """
 
     def __init__(self, client: Mem0Client, scope: Scope, turn: asyncio.Lock) -> None:
         self._client = client
@@ -58,11 +60,11 @@ class Mem0Provider:
     async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
         new = validated(NewEntry, {"value": value, "metadata": dict(metadata or {})})
         name = named("key", key, 355)
-        told = {"keeps": json.dumps({"key": name, "value": new.value, "metadata": new.metadata})}
+        tagged = {"keeps": json.dumps({"key": name, "value": new.value, "metadata": new.metadata})}
         messages = [{"role": "user", "content": text_of(new.value) or name}]
         async with self._turn:
             before = await self._held(name)
-            await asyncio.to_thread(self._client.add, messages, user_id=self._owner, metadata=told, infer=False)
+            await asyncio.to_thread(self._client.add, messages, user_id=self._owner, metadata=tagged, infer=False)
             for identity, _ in before:
                 await asyncio.to_thread(self._client.delete, identity)
 
@@ -97,7 +99,7 @@ class Mem0Provider:
     async def close(self) -> None: ...
 
     async def _held(self, key: str | None) -> list[tuple[str, Entry]]:
-        """The ids and entries of a key, or of all."""
+        """Return the ids and entries of a key, or of all."""
         answer = await asyncio.to_thread(self._client.get_all, user_id=self._owner, limit=MAX_ENTRIES)
         found = [(str(each["id"]), _entry(each)) for each in _results(answer)]
         return [(identity, entry) for identity, entry in found if entry is not None and key in (None, entry.key)]
@@ -108,15 +110,15 @@ def _results(answer: object) -> list[dict[str, Any]]:
 
 
 def _entry(stored: dict[str, Any]) -> Entry | None:
-    """What mem0 holds as an entry; None for what was not stored by us."""
+    """Return an entry stored in mem0; None for one that Keeps did not store."""
     try:
-        told: dict[str, Any] = json.loads((stored.get("metadata") or {})["keeps"])
+        record: dict[str, Any] = json.loads((stored.get("metadata") or {})["keeps"])
     except (KeyError, ValueError, TypeError):
         return None
     moment = stored.get("updated_at") or stored.get("created_at")
     return Entry(
-        key=told["key"],
-        value=told["value"],
-        metadata=told["metadata"],
+        key=record["key"],
+        value=record["value"],
+        metadata=record["metadata"],
         updated_at=datetime.fromisoformat(moment) if isinstance(moment, str) else None,
     )

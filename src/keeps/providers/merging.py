@@ -1,4 +1,4 @@
-"""One answer from several: fused by rank, since scores of different providers mean different things. Pure."""
+"""Fusion of the answers of several providers by rank, since their scores are not comparable. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from keeps_client.models import Explanation, Hit
 from keeps_client.models.recall import WEAK_RELEVANCE
 
 RANK_CONSTANT = 60
-"""Of reciprocal rank fusion: 1 / (60 + rank), from Cormack, Clarke and Büttcher, SIGIR 2009."""
+"""Constant of reciprocal rank fusion: 1 / (60 + rank), from Cormack, Clarke and Büttcher, SIGIR 2009."""
 _TIERS = {"working": 0, "persistent": 1, "indexed": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one provider found, best first; `keys` says under which key each hit is known to all providers."""
+    """The hits of one provider, best first; `keys` has the key of each hit, common to all providers."""
 
     provider_id: str
     hits: Sequence[Hit]
@@ -24,17 +24,17 @@ class Answer:
 
 
 MOST_READ = 2_000
-"""Characters of a memory of which words are counted, where all else is equal."""
+"""Characters of a memory whose words are counted to break ties."""
 
 
 def merge(
     answers: Sequence[Answer], first: Mapping[str, None], limit: int, *, explain: bool, query: str = ""
 ) -> list[Hit]:
-    """The hits of all, best first, each key once: from the working tier before persistent before indexed.
+    """Return the hits of all providers, best first, each key once: working tier before persistent before indexed.
 
-    `first`: keys of the current session's working memory, which come before all others. Of equals, as the first of two
-    providers are, the one that shares more words with `query` comes first. The best of one provider alone scores 1,
-    if it is not weak.
+    `first` holds keys of the current session's working memory, which precede all others. Ties, such as the first hits
+    of two providers, go to the one that shares more words with `query`. The best hit of a single provider scores 1,
+    unless it is weak.
     """
     score: dict[str, float] = {}
     best: dict[str, Hit] = {}
@@ -58,11 +58,11 @@ def merge(
                     rank=rank,
                 )
             )
-            held = best.get(key)
+            best_hit = best.get(key)
             tier = (
                 1 if answer.provider_id == "postgres" else _TIERS[hit.tier]
             )  # found by its vector, kept in the database
-            if held is None or tier < tiers[key]:
+            if best_hit is None or tier < tiers[key]:
                 best[key] = hit
                 tiers[key] = tier
     asked = count_terms(query)
@@ -77,13 +77,13 @@ def merge(
 
 
 def _share(provider_id: str, relevance: float | None) -> float:
-    """Return the share of its points that a hit gets: the best of a provider may be weak all the same."""
+    """Return the share of its points that a hit gets, since even the best hit of a provider may be weak."""
     weak = provider_id != "postgres" and relevance is not None and relevance < WEAK_RELEVANCE
     return relevance / WEAK_RELEVANCE if weak and relevance is not None else 1.0
 
 
 def _explanation(hit: Hit, parts: list[Explanation.Part]) -> Explanation:
-    """Each provider's part; what moved the hit inside its own provider follows, without points of its own here."""
+    """Return each provider's part; factors within a provider follow, without points of their own."""
     inner = hit.explanation
     if inner is None:
         return Explanation(parts=parts)

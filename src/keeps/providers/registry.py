@@ -1,8 +1,8 @@
-"""Which providers there are, and an open one for each scope that uses it.
+"""The registry of providers, with one open object for each scope that uses a provider.
 
-Built-in ones are always there. Others come from installed packages (entry-point group `keeps.providers`) or from
-`Keeps.open(providers={"name": factory})`. When a tenant first meets one, or one that says something new of itself, its
-log gets `memory.provider.registered`, and the table `providers` holds what the last such event of each said.
+Built-in providers are always present. Others come from installed packages (entry-point group `keeps.providers`) or from
+`Keeps.open(providers={"name": factory})`. When a tenant first uses one, or one whose capabilities changed, its log gets
+`memory.provider.registered`; the table `providers` holds the latest such event of each.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BuiltIn = Callable[[Scope], MemoryProvider]
 
 @dataclass(slots=True)
 class Health:
-    """How a provider does in one tenant. `reason`: its last fault, until it answers again."""
+    """The state of a provider in one tenant. `reason` is its last fault, until it answers again."""
 
     breaker: Breaker = field(default_factory=Breaker)
     reason: str = ""
@@ -59,7 +59,7 @@ class Health:
 
 
 class Registry:
-    """Providers by name. `builtin` makes those of Keeps itself, which hold nothing and are made anew for each use."""
+    """Providers by name. `builtin` makes those of Keeps, which have no state and are made for each use."""
 
     def __init__(
         self,
@@ -88,12 +88,14 @@ class Registry:
 
     @property
     def beside(self) -> list[str]:
-        """Every provider beside the database."""
+        """Return every provider beside the database."""
         return [*LOCAL, *self._factories]
 
     def holding(self, scope: Scope, session_id: str | None) -> list[str]:
-        """Providers beside the database that may hold something of a scope: those that are added always, the local ones
-        where there is anything yet. Costs no more than a look."""
+        """Return the providers beside the database that may have data of a scope.
+
+        These are the added ones always, and the local ones if they have any data, found with one look at the disk.
+        """
         local = [
             name
             for name, holds in (
@@ -105,22 +107,25 @@ class Registry:
         return [*local, *self._factories]
 
     def is_foreign(self, provider_id: str) -> bool:
-        """Whether a provider is that of another package."""
+        """Return whether a provider comes from another package."""
         return provider_id in self._factories
 
     def health(self, scope: Scope, provider_id: str) -> Health:
-        """How a provider does in a tenant: what one tenant's entries and questions are too much for says nothing of it
-        to others."""
+        """Return the state of a provider in a tenant; a fault in one tenant does not affect others."""
         place = provider_id, scope.tenant_id
-        found = self._health.setdefault(place, Health())
+        health = self._health.setdefault(place, Health())
         self._health.move_to_end(place)
         if len(self._health) > MAX_OPEN:
             self._health.popitem(last=False)
-        return found
+        return health
 
     async def provider(self, scope: Scope, provider_id: str, session_id: str | None = None) -> MemoryProvider:
-        """The provider for a scope, open. Raises NotFoundError, which names those that there are, and UnavailableError
-        for one that cannot be opened."""
+        """Return an open provider for the scope.
+
+        Raises:
+            NotFoundError: There is no such provider; the message names those that exist.
+            UnavailableError: It cannot be opened.
+        """
         if provider_id == "working":
             return self.shelves.of(scope, session_id)
         if provider_id == "markdown":
@@ -132,35 +137,37 @@ class Registry:
         return held
 
     def foreign(self, scope: Scope, provider_id: str) -> ForeignProvider:
-        """A provider of another package for a scope, which may not be open yet. Raises NotFoundError, which names those
-        that there are."""
+        """Return a provider of another package for a scope, which may not be open yet.
+
+        Raises NotFoundError, which names those that exist.
+        """
         if provider_id not in self._factories:
             raise NotFoundError(f"no provider {provider_id!r}; there are {', '.join(self.names)}")
         place = (provider_id, scope.tenant_id, scope.user_id)
-        held = self._open.get(place)
-        if held is None:
+        provider = self._open.get(place)
+        if provider is None:
             folder = self._home / "providers" / provider_id / _folder(scope.tenant_id) / _folder(scope.user_id)
             context = ProviderContext(Scope(scope.tenant_id, scope.user_id), folder)
             make = partial(self._factories[provider_id], context)
-            held = self._open[place] = ForeignProvider(provider_id, make, self._threads[provider_id])
+            provider = self._open[place] = ForeignProvider(provider_id, make, self._threads[provider_id])
             if len(self._open) > MAX_OPEN:
                 self._close_later(*self._open.popitem(last=False))
         self._open.move_to_end(place)
-        return held
+        return provider
 
     async def registered(self, scope: Scope) -> dict[str, datetime]:
-        """When a tenant met each provider."""
+        """Return the time at which a tenant first used each provider."""
         async with self._database.scoped(scope) as tx:
             rows = await tx.fetch(QUERIES["provider_list"], scope.tenant_id)
         return {row["provider_id"]: row["registered_at"] for row in rows}
 
     @property
     def names(self) -> list[str]:
-        """Every provider."""
+        """Return every provider."""
         return [*LOCAL, *self._builtin, *self._factories]
 
     async def close(self) -> None:
-        """Close every provider, each within a bounded time."""
+        """Close every provider, each within a time limit."""
         while self._open:
             self._close_later(*self._open.popitem())
         await asyncio.gather(*self._closing)
@@ -168,7 +175,7 @@ class Registry:
         await self.markdown.close()
 
     def _close_later(self, place: tuple[str, str, str], held: ForeignProvider) -> None:
-        """Close a provider while nobody waits for it."""
+        """Close a provider without waiting for it."""
         task = asyncio.get_running_loop().create_task(_closed(place[0], held))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -178,10 +185,10 @@ class Registry:
             return
 
         async def work(tx: Tx) -> None:
-            said = capabilities.model_dump(mode="json")
+            declared = capabilities.model_dump(mode="json")
             rows = await tx.fetch(QUERIES["provider_list"], scope.tenant_id)
             if any(
-                row["provider_id"] == capabilities.provider_id and json.loads(row["capabilities"]) == said
+                row["provider_id"] == capabilities.provider_id and json.loads(row["capabilities"]) == declared
                 for row in rows
             ):
                 return
@@ -191,13 +198,13 @@ class Registry:
                 scope.tenant_id,
                 capabilities.provider_id,
                 capabilities.tier,
-                json.dumps(said),
+                json.dumps(declared),
                 now,
             )
             data: dict[str, Any] = {
                 "provider_id": capabilities.provider_id,
                 "tier": capabilities.tier,
-                "capabilities": said,
+                "capabilities": declared,
             }
             news = NewEvent(
                 new_id(),
@@ -215,8 +222,10 @@ class Registry:
 
 
 def installed_factories() -> dict[str, ProviderFactory]:
-    """The providers of installed packages. One whose package cannot be loaded fails when it is used, and is listed as
-    failing."""
+    """Return the providers of installed packages.
+
+    One whose package cannot be loaded fails when it is used, and is listed as failing.
+    """
     factories: dict[str, ProviderFactory] = {}
     for entry in entry_points(group=GROUP):
         try:
@@ -242,5 +251,5 @@ async def _closed(provider_id: str, held: ForeignProvider) -> None:
 
 
 def _folder(name: str) -> str:
-    """A name of a tenant or user as the name of a folder: nothing of it is a path."""
+    """Return the name of a tenant or user encoded as one folder, which cannot act as a path."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]

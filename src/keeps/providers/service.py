@@ -1,4 +1,4 @@
-"""One recall, one forgetting, over every provider."""
+"""Recall and forget over every provider."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ from keeps_client.validation import named
 TIERS = frozenset({"working", "persistent", "indexed"})
 LOCAL_TIERS = {"working": "working", "markdown": "persistent"}
 OURS = frozenset({"postgres", "vector", "graph"})
-"""Providers that are arms of the one recall over the database: asked together in one round trip."""
+"""Providers that are arms of the recall over the database, queried together in one round trip."""
 IDENTITIES = plain(list[str])
 
 
 class ProviderService:
-    """What a scope finds and forgets, wherever it is kept."""
+    """Finds and forgets a scope's memories in every provider."""
 
     def __init__(
         self,
@@ -71,9 +71,9 @@ class ProviderService:
     async def recall(
         self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
     ) -> RecallResult:
-        """Ask all providers that the request means, at once; a slow or broken one costs at most its timeout.
+        """Query all requested providers concurrently; a slow or failing one costs at most its timeout.
 
-        With the database alone this is the recall over the database, nothing more.
+        With the database alone this is the recall over the database.
         """
         started = time.perf_counter()
         others = self._others(scope, request)
@@ -93,11 +93,11 @@ class ProviderService:
             answers.append(Answer("postgres", own.hits, [_known_as(hit.memory) for hit in own.hits]))
             failed += own.failed_providers
             partial = own.partial
-        for name, found in zip(others, results[1 if ours else 0 :], strict=True):
-            if found is None or isinstance(found, RecallResult):
+        for name, outcome in zip(others, results[1 if ours else 0 :], strict=True):
+            if outcome is None or isinstance(outcome, RecallResult):
                 failed.append(name)
             else:
-                answers.append(found)
+                answers.append(outcome)
         first = {key: None for answer in answers if answer.provider_id == "working" for key in answer.keys}
         hits = merge(answers, first, request.limit, explain=request.explain, query=request.query)
         others_know = any(
@@ -113,18 +113,18 @@ class ProviderService:
         )
 
     def asks_others(self, scope: Scope, request: RecallRequest) -> bool:
-        """Whether providers beside the database take part in an answer."""
+        """Return whether providers beside the database take part in an answer."""
         return bool(self._others(scope, request))
 
     async def warm(self) -> None:
-        """Load what takes its time at the first question."""
+        """Load what would delay the first query."""
         await self._recall.warm()
 
     async def forget(self, scope: Scope, key: str) -> tuple[list[str], list[str]]:
-        """Remove a key from every provider beside the database that holds it.
+        """Remove a key from every provider beside the database that has it.
 
-        Returns the providers that removed it, and those that keep it, since they are read-only. Raises
-        UnavailableError, which names the providers that may hold it still, once all others have removed it.
+        Returns the providers that removed it, and the read-only ones that keep it. Raises UnavailableError, which names
+        the providers that may still have it, after all others have removed it.
         """
         others = self._registry.holding(scope, None)
         outcomes = await asyncio.gather(*(self._removed(scope, other, key) for other in others), return_exceptions=True)
@@ -141,7 +141,7 @@ class ProviderService:
         return gone, [other for other, outcome in zip(others, outcomes, strict=True) if outcome is None]
 
     async def _removed(self, scope: Scope, provider_id: str, key: str) -> bool | None:
-        """Return whether a provider removed a key; None where it is read-only and holds the key."""
+        """Return whether a provider removed a key; None if it is read-only and has the key."""
 
         async def remove(held: MemoryProvider) -> bool | None:
             if held.capabilities().read_only:
@@ -156,8 +156,10 @@ class ProviderService:
     async def locate(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None = None, key: str | None = None
     ) -> tuple[str, Entry] | None:
-        """Return the provider and the entry that a hit showed, by its id, or by the provider's name as its namespace
-        and its key."""
+        """Return the provider and the entry of a hit, or None.
+
+        A hit is identified by its id, or by the provider's name as its namespace and its key.
+        """
         holding = self._registry.holding(scope, None)
         if memory_id is None:
             if namespace not in holding or key is None:
@@ -181,15 +183,17 @@ class ProviderService:
         return None
 
     async def infos(self, scope: Scope) -> list[ProviderInfo]:
-        """Every provider, as it can be used in a tenant. One that cannot be opened is listed as failing, with the
-        reason."""
+        """Return every provider's state in a tenant.
+
+        One that cannot be opened is listed as failing, with the reason.
+        """
         registered = await self._registry.registered(scope)
         return list(
             await asyncio.gather(*(self._info(scope, name, registered.get(name)) for name in self._registry.names))
         )
 
     async def faults(self, scope: Scope) -> dict[str, str]:
-        """Return why providers of other packages cannot be opened, by name. Nothing is written."""
+        """Return the reason for each provider of another package that cannot be opened. Nothing is written."""
         faults: dict[str, str] = {}
         for name in filter(self._registry.is_foreign, self._registry.names):
             try:
@@ -220,7 +224,7 @@ class ProviderService:
         )
 
     async def provider(self, scope: Scope, provider_id: str, session_id: str | None = None) -> MemoryProvider:
-        """One provider, to work with directly. Its writes and deletions go into the log."""
+        """Return one provider, to use it directly. Its writes and deletions are logged."""
         if not self._registry.is_foreign(provider_id):
             return await self._registry.provider(scope, provider_id, session_id)
         return ProviderHandle(self, self._calls, scope, await self._calls.call(scope, provider_id, capabilities_of))
@@ -228,7 +232,7 @@ class ProviderService:
     async def write(
         self, scope: Scope, provider_id: str, key: str, new: NewEntry, session_id: str | None = None
     ) -> Entry:
-        """Store an entry; returns what is held now."""
+        """Store an entry; return the stored one."""
         name = named("key", key, 355)
         await self.store(scope, provider_id, name, new.value, new.metadata, session_id)
         found = await self._calls.call(scope, provider_id, lambda held: held.read(name), session_id)
@@ -243,19 +247,19 @@ class ProviderService:
         metadata: Mapping[str, JsonValue] | None,
         session_id: str | None = None,
     ) -> None:
-        """Have a provider store a value, and log that."""
+        """Have a provider store a value, and log it."""
         await self._calls.call(scope, provider_id, lambda held: held.write(key, value, metadata), session_id)
         await self._log(scope, provider_id, key, "memory.written")
 
     async def remove(self, scope: Scope, provider_id: str, key: str, session_id: str | None = None) -> bool:
-        """Have a provider delete a key, and log that; return whether it held the key."""
+        """Have a provider delete a key, and log it; return whether the key existed."""
         removed = await self._calls.call(scope, provider_id, lambda held: held.delete(key), session_id)
         if removed:
             await self._log(scope, provider_id, key, "memory.deleted")
         return removed
 
     async def read(self, scope: Scope, provider_id: str, key: str, session_id: str | None = None) -> Entry:
-        """Raises NotFoundError."""
+        """Return an entry. Raises NotFoundError."""
         name = named("key", key, 355)
         found = await self._calls.call(scope, provider_id, lambda held: held.read(name), session_id)
         if found is None:
@@ -263,8 +267,7 @@ class ProviderService:
         return found
 
     async def delete(self, scope: Scope, provider_id: str, key: str, session_id: str | None = None) -> Entry:
-        """Remove an entry; returns what it was. Raises NotFoundError, and ForbiddenError where the provider is
-        read-only."""
+        """Remove an entry and return it. Raises NotFoundError, and ForbiddenError if the provider is read-only."""
         if (await self._calls.call(scope, provider_id, capabilities_of, session_id)).read_only:
             raise ForbiddenError(f"the provider {provider_id} is read-only")
         gone = await self.read(scope, provider_id, key, session_id)
@@ -272,11 +275,14 @@ class ProviderService:
         return gone
 
     async def rebuild(self, scope: Scope, provider_id: str) -> Rebuilt:
-        """Make anew what the provider derives, for this scope."""
+        """Rebuild a provider's derived data for this scope."""
         return Rebuilt(provider_id=provider_id, entries=await self._calls.rebuild(scope, provider_id))
 
     async def append(self, scope: Scope, text: str) -> list[Entry]:
-        """Put a text through the Markdown pipeline; returns the new entries. Sent again, those that are still there."""
+        """Run a text through the Markdown pipeline; return the new entries.
+
+        A repeated request returns those that still exist.
+        """
         markdown = self._registry.markdown.of(scope)
         before = await self._introducer.answered(scope, IDENTITIES)
         if before is not None:
@@ -292,8 +298,10 @@ class ProviderService:
         return made
 
     async def erase(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
-        """Remove all that providers beside the database hold of a user; how many entries of each, and how many are
-        left."""
+        """Remove all data of a user from the providers beside the database.
+
+        Returns the number of entries removed from each provider, and the number left.
+        """
         removed: dict[str, int] = {}
         left: dict[str, int] = {}
         for name in self._registry.beside:
@@ -316,8 +324,11 @@ class ProviderService:
         }
 
     async def _log(self, scope: Scope, provider_id: str, key: str, what: EventType) -> None:
-        """Log what another's provider did: which key, not what it holds, which is theirs to keep and to erase. Those of
-        Keeps log their own writes, and working memory, which is not durable, logs none."""
+        """Log a change by a provider of another package.
+
+        The event has the key, but not the content, which that provider stores and erases. Keeps' own providers log
+        their writes; working memory is not durable and logs none.
+        """
         if not self._registry.is_foreign(provider_id):
             return
 
@@ -338,25 +349,25 @@ class ProviderService:
         await self._registry.close()
 
     def _others(self, scope: Scope, request: RecallRequest) -> list[str]:
-        """Providers beside the database that the request means, and that may have something to say."""
-        known = self._registry.holding(scope, request.session_id)
+        """Return the requested providers beside the database that may have an answer."""
+        names = self._registry.holding(scope, request.session_id)
         if request.providers is not None:
             if unknown := set(request.providers) - OURS - set(self._registry.beside):
                 raise ValidationFailedError(
                     f"unknown provider {sorted(unknown)[0]!r}; there are"
                     f" {', '.join([*sorted(OURS), *self._registry.beside])}"
                 )
-            known = [name for name in known if name in request.providers]
+            names = [name for name in names if name in request.providers]
         return [
             name
-            for name in known
+            for name in names
             if not (request.as_of or request.valid_at)  # only the database knows the past
             and request.scope != "shared"
             and (request.scope not in TIERS or LOCAL_TIERS.get(name, request.scope) == request.scope)
         ]
 
     async def _ask(self, scope: Scope, name: str, request: RecallRequest) -> Answer | None:
-        """What one provider finds; None where it failed or was too slow."""
+        """Return the hits of one provider; None if it failed or timed out."""
         filters: dict[str, object] = {}
         if request.content_types is not None:
             filters["content_types"] = request.content_types
@@ -374,7 +385,7 @@ class ProviderService:
             request.filters,
             request.min_importance,
         )
-        if any(each is not None for each in narrowed):
+        if any(value is not None for value in narrowed):
             return Answer(name, [], [])  # entries have none of these, so none passes
 
         async def search(held: MemoryProvider) -> Answer:
@@ -383,23 +394,23 @@ class ProviderService:
                 return Answer(name, [], [])
             matches = await held.search(request.query, filters or None, request.limit)
             least = request.min_relevance or 0.0
-            found = [match for match in matches if match.relevance is None or match.relevance >= least]
+            matching = [match for match in matches if match.relevance is None or match.relevance >= least]
             hits = [
                 Hit.model_construct(
-                    memory=memory_of(scope, name, each.entry, self._clock),
-                    score=each.score,
-                    relevance=each.relevance,
+                    memory=memory_of(scope, name, match.entry, self._clock),
+                    score=match.score,
+                    relevance=match.relevance,
                     provider_id=name,
                     tier=tier,
                     explanation=None,
                 )
-                for each in found
+                for match in matching
             ]
-            return Answer(name, hits, [each.entry.key for each in found])
+            return Answer(name, hits, [match.entry.key for match in matching])
 
         return await self._calls.attempt(scope, name, search, request.session_id)
 
 
 def _known_as(memory: Memory) -> str:
-    """Its key; an older truth that was asked for is not what its key names now."""
+    """Return the key of a memory; None for a superseded one, whose key names a newer memory."""
     return joined_key(memory) if memory.superseded_by is None else str(memory.memory_id)

@@ -1,4 +1,4 @@
-"""What can be done with an entry by the id, or the namespace and key, that a hit showed."""
+"""Operations on an entry by the id, or the namespace and key, of a hit."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class ShownEntries:
     async def find(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None = None, key: str | None = None
     ) -> Memory | None:
-        """The entry as a memory; None where no provider holds it."""
+        """Return the entry as a memory; None if no provider has it."""
         place = await self._providers.locate(scope, memory_id, namespace, key)
         return None if place is None else memory_of(scope, *place, self._clock)
 
     async def get(self, scope: Scope, memory_id: UUID) -> Memory:
-        """Raises NotFoundError."""
+        """Return the entry as a memory. Raises NotFoundError."""
         memory = await self.find(scope, memory_id)
         if memory is None:
             raise NotFoundError(f"no memory {memory_id}")
         return memory
 
     async def history(self, scope: Scope, memory_id: UUID) -> list[Event]:
-        """The events of an entry, oldest first. Raises NotFoundError."""
+        """Return the events of an entry, oldest first. Raises NotFoundError."""
         memory = await self.get(scope, memory_id)
         async with self._database.scoped(scope) as tx:
             return await events.by_subject(tx, f"{memory.namespace}/{memory.key}")
@@ -47,8 +47,12 @@ class ShownEntries:
     async def update(
         self, scope: Scope, memory_id: UUID, change: MemoryChange, *, if_version: int | None = None
     ) -> Receipt:
-        """Change the value or the metadata of an entry. Raises NotFoundError, and ValidationFailedError for a field
-        that entries have not."""
+        """Change the value or the metadata of an entry.
+
+        Raises:
+            NotFoundError: There is no such entry.
+            ValidationFailedError: The change names a field that entries do not have.
+        """
         place = await self._providers.locate(scope, memory_id)
         if place is None:
             raise NotFoundError(f"no memory {memory_id}")
@@ -71,7 +75,7 @@ class ShownEntries:
         return Receipt(status="updated", memory_id=memory_id, memory=memory, providers=(provider_id,))
 
     async def forget(self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None) -> Receipt:
-        """Delete an entry for good. Raises NotFoundError."""
+        """Delete an entry permanently. Raises NotFoundError."""
         place = await self._providers.locate(scope, memory_id, namespace, key)
         if place is None:
             raise NotFoundError(f"no memory {memory_id}" if memory_id is not None else f"no memory {namespace}/{key}")

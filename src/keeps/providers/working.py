@@ -1,4 +1,4 @@
-"""Working memory in process: the scratchpad of a session. No I/O, bounded, gone on restart."""
+"""In-process working memory: the scratchpad of a session. No I/O, bounded, lost on restart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SESSION_BYTES, TENANT_BYTES, TOTAL_BYTES = 1 << 20, 16 << 20, 64 << 20
 _CAPABILITIES = ProviderCapabilities(provider_id="working", tier="working")
 Session = tuple[str, str, str]
 SHORT = 5_000
-"""Characters whose words are counted in less than ten milliseconds, in whatever script; of more in a thread."""
+"""Characters whose words are counted in less than ten milliseconds, in any script; longer texts use a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,10 @@ class _Shelf:
 
 
 class WorkingShelves:
-    """The working memory of all sessions of this process. What was used least recently goes first: within a session
-    beyond 1 MiB, whole sessions of a tenant beyond 16 MiB, and beyond 64 MiB in all those of the tenant that has most.
+    """The working memory of all sessions of this process.
+
+    The least recently used is evicted first: entries within a session beyond 1 MiB, whole sessions of a tenant beyond
+    16 MiB, and beyond 64 MiB in all, sessions of the tenant that has most.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class WorkingShelves:
         self._total_bytes = total_bytes
         self._shelves: dict[str, OrderedDict[Session, _Shelf]] = {}
         self._sizes: Counter[str] = Counter()
-        """By tenant, as the shelves."""
+        """Sizes by tenant, like the shelves."""
 
     def has(self, scope: Scope, session_id: str | None) -> bool:
         return self._shelf(_session(scope, session_id)) is not None
@@ -67,7 +69,7 @@ class WorkingShelves:
         return WorkingProvider(self, _session(scope, session_id))
 
     def put(self, session: Session, entry: Entry) -> None:
-        """Hold an entry at once, so that it goes with what is erased meanwhile; its words follow (`count`)."""
+        """Store an entry at once, so that a concurrent erasure removes it; its words follow (`count`)."""
         size = len(entry.key.encode()) + len(json.dumps([entry.value, entry.metadata], ensure_ascii=False).encode())
         tenant_id = session[0]
         shelf = self._shelves.setdefault(tenant_id, OrderedDict()).setdefault(session, _Shelf())
@@ -88,14 +90,14 @@ class WorkingShelves:
             self._drop(oldest)
 
     def count(self, session: Session, entry: Entry, terms: Counter[str]) -> None:
-        """The words that an entry is found by, where it is still held."""
+        """Store the words of an entry, if it is still present."""
         shelf = self._shelf(session)
         held = shelf.entries.get(entry.key) if shelf is not None else None
         if shelf is not None and held is not None and held.entry is entry:
             shelf.entries[entry.key] = replace(held, terms=terms)
 
     def entry(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None) -> Entry:
-        """As it would be held. Raises ValidationFailedError for what nobody may store."""
+        """Return an entry as it would be stored. Raises ValidationFailedError for an invalid one."""
         new = validated(NewEntry, {"value": value, "metadata": dict(metadata or {})})
         return Entry(key=named("key", key, 355), value=new.value, metadata=new.metadata, updated_at=self._clock())
 
@@ -109,17 +111,17 @@ class WorkingShelves:
 
     def remove(self, session: Session, key: str, *, keep_empty: bool = False) -> bool:
         shelf = self._shelf(session)
-        held = shelf.entries.pop(key, None) if shelf is not None else None
-        if shelf is None or held is None:
+        entry = shelf.entries.pop(key, None) if shelf is not None else None
+        if shelf is None or entry is None:
             return False
-        shelf.size -= held.size
-        self._sizes[session[0]] -= held.size
+        shelf.size -= entry.size
+        self._sizes[session[0]] -= entry.size
         if not shelf.entries and not keep_empty:
             self._drop(session)
         return True
 
     def remove_user(self, scope: Scope) -> int:
-        """All sessions of a user; how many entries it was."""
+        """Remove all sessions of a user; return the number of entries."""
         places = [place for place in self._shelves.get(scope.tenant_id, ()) if place[1] == scope.user_id]
         return sum(self._drop(place) for place in places)
 
@@ -127,7 +129,7 @@ class WorkingShelves:
         return self._shelves.get(session[0], {}).get(session)
 
     def _drop(self, session: Session) -> int:
-        """A whole session goes; how many entries it held."""
+        """Remove a session; return the number of its entries."""
         of_tenant = self._shelves[session[0]]
         shelf = of_tenant.pop(session)
         self._sizes[session[0]] -= shelf.size
@@ -164,18 +166,18 @@ class WorkingProvider:
         return self._shelves.remove(self._session, key)
 
     async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
-        """By words, the rarer the better; a question that is the key finds it first."""
+        """Search by words, rare ones first; a query equal to a key finds that entry first."""
         wanted = Filters.of(filters)
-        held = [each for each in self._shelves.held(self._session) if wanted.pass_by(each.entry)]
+        entries = [item for item in self._shelves.held(self._session) if wanted.pass_by(item.entry)]
         terms = count_terms(query)
-        found_in = Counter(term for each in held for term in terms if term in each.terms)
+        found_in = Counter(term for item in entries for term in terms if term in item.terms)
         matches = [
             Match(
-                each.entry,
-                sum(log(1 + len(held) / found_in[term]) for term in terms if term in each.terms)
-                + 100.0 * (query.strip() == each.entry.key),
+                item.entry,
+                sum(log(1 + len(entries) / found_in[term]) for term in terms if term in item.terms)
+                + 100.0 * (query.strip() == item.entry.key),
             )
-            for each in held
+            for item in entries
         ]
         return sorted((each for each in matches if each.score > 0), key=lambda each: -each.score)[:limit]
 

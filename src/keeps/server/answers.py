@@ -1,4 +1,4 @@
-"""What goes back from the edge."""
+"""Responses of the edge."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from keeps.server.open_streams import OpenStream, OpenStreams
 from keeps.server.problems import Problem, encode
 
 _ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
-"""Caches between know nothing of `X-API-Key`, and keep what one user was told for the next."""
+"""Caches in between ignore `X-API-Key`, and would give one user's answer to the next."""
 
 
 class Answer:
-    """What goes back, with the headers that every answer has."""
+    """A response that carries the headers common to all."""
 
     def __init__(self, scope: Scope, send: Send, request_id: str, streams: OpenStreams, held: HeldBytes) -> None:
         self._scope = scope
         self._send = send
         self.request_id = request_id
         self.status = 499
-        """The client went away before there was an answer."""
+        """Logged when the client disconnects before there is an answer."""
         self._streams = streams
         self._bytes = held
         self._task = asyncio.current_task()  # a response may send from others
         self._stream: OpenStream | None = None
         self._of_events = False
         self._held = 0
-        """Bytes of an answer that count for who asked."""
+        """Bytes of the answer that are counted for the caller."""
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -59,7 +59,7 @@ class Answer:
         await self._send({"type": "http.response.body", "body": last, "more_body": more})
 
     def counting(self, app: App) -> App:
-        """Wrap what is compressed afterwards: its size in memory counts."""
+        """Wrap an app so that its answer counts at its size in memory, before compression."""
 
         async def counted(scope: Scope, receive: Receive, send: Send) -> None:
             async def sent(message: Message) -> None:
@@ -72,7 +72,7 @@ class Answer:
         return counted
 
     def _hold(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        """Count a long answer until it is sent. Raises UnavailableError where many of the same user are not read."""
+        """Count a long answer until it is sent. Raises UnavailableError when the same user leaves many unread."""
         scope = self._scope.get("keeps.scope")
         size = next((int(value) for name, value in headers if name == b"content-length"), 0)
         if size > PIECE_BYTES and scope is not None and not self._held:
@@ -80,7 +80,7 @@ class Answer:
             self._held = size
 
     def _begin(self) -> None:
-        """Have the credentials of an answer that goes on checked while it does."""
+        """Register a long answer, so that its credentials are checked while it is sent."""
         asked = self._scope.get("keeps.asked")
         if self._task is not None and asked is not None:
             headers, some_user = asked
@@ -89,11 +89,11 @@ class Answer:
 
     @property
     def was_ended(self) -> bool:
-        """Whether the answer's credentials have gone while it was sent."""
+        """Return whether the answer's credentials ended while it was sent."""
         return self._stream is not None and self._stream.ended
 
     async def end(self) -> None:
-        """End a stream of events in order; of anything else the rest is missing, which the closed connection says."""
+        """End a stream of events in order; any other answer is cut off, which the closed connection shows."""
         if self._of_events:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -110,7 +110,7 @@ class Answer:
         await self._send({"type": "http.response.body", "body": body})
 
     async def problem(self, problem: Problem, challenge: str | None = None) -> None:
-        """`challenge`: where it is said how to get credentials."""
+        """Send a problem. `challenge` says where to get credentials."""
         if self.status != 499:
             return  # the answer has begun: all that is left is to end it
         status, headers, body = encode(problem)

@@ -39,12 +39,15 @@ from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 METRICS_SECONDS = 1.0
-"""How long an exposition of the metrics is kept: making one takes tens of milliseconds."""
+"""Seconds for which an exposition of the metrics is cached; making one takes tens of milliseconds."""
 Opening = Callable[[], AbstractAsyncContextManager[Keeps]]
 
 
 def auth_of(settings: Settings) -> AuthMode:
-    """The mode of authentication. Without any it serves only this machine: raises ValidationFailedError otherwise."""
+    """Return the mode of authentication.
+
+    Raises ValidationFailedError for none on an address other than this machine.
+    """
     mode: AuthMode = settings.auth or ("none" if settings.host in LOOPBACK else "keys")
     if mode == "none" and settings.host not in LOOPBACK:
         raise ValidationFailedError(
@@ -68,10 +71,12 @@ def create_app(
     mounted: Sequence[Mounted] = (),
     door: Callable[[App], App] | None = None,
 ) -> FastAPI:
-    """The application. `opening` opens the engine when the server starts, and closes it when it has drained.
+    """Return the application. `opening` opens the engine when the server starts, and closes it after it has drained.
 
-    `work`: run background jobs as well. `mounted`: other protocols beside Keeps' own. `door`: what stands
-    before all of it.
+    Args:
+        work: Run background jobs as well.
+        mounted: Other protocols to serve.
+        door: Wraps all of it.
     """
     mode = auth_of(settings)
     tokens = (
@@ -100,8 +105,8 @@ def create_app(
 
             def end_streams() -> None:
                 keeps.events.end_subscriptions()
-                for each in mounted:
-                    each.end()
+                for protocol in mounted:
+                    protocol.end()
 
             app.state.end_streams = end_streams
             keeps.webhooks.start()
@@ -109,8 +114,8 @@ def create_app(
                 keeps.worker.start()
             async with AsyncExitStack() as running:
                 await running.enter_async_context(streams.checked(app.state.authenticator, keeps.database))
-                for each in mounted:
-                    await running.enter_async_context(each.running(keeps, app.state.rates))
+                for protocol in mounted:
+                    await running.enter_async_context(protocol.running(keeps, app.state.rates))
                 yield
             keeps.keys.listeners.remove(forget_keys)
             await keeps.worker.close()
@@ -213,12 +218,12 @@ async def _http_error(request: Request, error: Exception) -> Response:
         return _problem(request, NotFoundError("no such path, or an id in it is no UUID; see /docs"))
     if error.status_code == 405:
         path = request.scope["path"]
-        known = {
+        methods = {
             method
             for route in request.app.routes
             if isinstance(route, APIRoute) and route.path_regex.match(path)
             for method in route.methods or ()
         }
-        allow = ", ".join(sorted(known))
+        allow = ", ".join(sorted(methods))
         return _problem(request, ValidationFailedError(f"this path has no {request.method}, but {allow}"), 405, allow)
     return _problem(request, ValidationFailedError("the body cannot be read as JSON"), 422)

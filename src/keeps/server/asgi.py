@@ -1,4 +1,4 @@
-"""The words of ASGI."""
+"""Types of ASGI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies as they come: no longer than allowed, and not slower."""
+"""Request bodies, limited in size and time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from keeps.text.json_parts import JsonParts
 from keeps_client.errors import PayloadTooLargeError, ValidationFailedError
 
 BODY_SECONDS, WHOLE_SECONDS = 20.0, 300.0
-"""How long a body may pause while it is read, and how long it may take."""
+"""Seconds that a body may pause while it is read, and that it may take in all."""
 PIECE_BYTES = 1 << 16
 UPLOAD_BYTES = 4 << 20
-"""What an upload counts for while it comes: it is written to disk, but has a file and a connection open."""
+"""Bytes that an upload counts for: it is written to disk, but holds a file and a connection open."""
 
 
 async def short_body(receive: Receive, limit: int) -> bytes:
-    """Return a body of at most `limit` bytes, which comes within `BODY_SECONDS`: for senders that nobody knows yet."""
+    """Return a body of at most `limit` bytes within `BODY_SECONDS`, for senders that are not authenticated yet."""
     body, more = b"", True
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -41,13 +41,12 @@ async def short_body(receive: Receive, limit: int) -> bytes:
 
 @asynccontextmanager
 async def held_body(request: Request, most: int | None = None) -> AsyncGenerator[bytes]:
-    """Read the body, which counts for its user until the block ends. Every body that is kept in memory is read here,
-    after its sender was admitted.
+    """Read the body, and count it for its user until the block ends.
 
-    `most`: bytes that this one may have, where it is less than for others. Raises UnavailableError where a user or
-    tenant sends too much at once.
+    Every body that is kept in memory is read here, after its sender was admitted. `most` limits this one further.
+    Raises UnavailableError when a user or tenant sends too much at once.
     """
-    held: HeldBytes = request.app.state.held_bytes
+    budget: HeldBytes = request.app.state.held_bytes
     scope = request.scope["keeps.scope"]
     parts: list[bytes] = []
     size = 0
@@ -55,7 +54,7 @@ async def held_body(request: Request, most: int | None = None) -> AsyncGenerator
         try:
             async with asyncio.timeout(WHOLE_SECONDS):
                 async for part in request.stream():
-                    held.take(scope, len(part))
+                    budget.take(scope, len(part))
                     parts.append(part)
                     size += len(part)
                     if most is not None and size > most:
@@ -66,12 +65,12 @@ async def held_body(request: Request, most: int | None = None) -> AsyncGenerator
         parts.clear()
         yield given
     finally:
-        held.add(scope, -size)
+        budget.add(scope, -size)
 
 
 @asynccontextmanager
 async def uploading(request: Request) -> AsyncGenerator[None]:
-    """Inside, a body is written to disk as it comes. Raises UnavailableError where a user sends too many at once."""
+    """Count an upload that is written to disk. Raises UnavailableError when a user sends too many at once."""
     held: HeldBytes = request.app.state.held_bytes
     with held.holding(request.scope["keeps.scope"], UPLOAD_BYTES):
         try:
@@ -82,14 +81,16 @@ async def uploading(request: Request) -> AsyncGenerator[None]:
 
 
 def check_charset(request: Request) -> None:
-    """A form is UTF-8: Starlette takes any codec of Python's that a sender names, and some are slow or fail."""
+    """Raise for a form that is not UTF-8: Starlette accepts any codec that a sender names, and some are slow or
+    fail.
+    """
     _, options = parse_options_header(request.headers.get("content-type"))
     if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
         raise ValidationFailedError("a form must be UTF-8; leave its charset out")
 
 
 def few_parts(receive: Receive) -> Receive:
-    """Of a body that is read as JSON, whatever it is said to be: its parts are counted as it comes."""
+    """Return a `receive` that counts the parts of a JSON body as it arrives, whatever its content type."""
     parts = JsonParts()
 
     async def counted() -> Message:
@@ -101,7 +102,7 @@ def few_parts(receive: Receive) -> Receive:
 
 
 def again(body: bytes, receive: Receive) -> Receive:
-    """Give a body that was read to whoever reads it from ASGI, in pieces between which others get a turn."""
+    """Return a `receive` that replays a body in pieces, between which other requests get a turn."""
     place: int | None = 0
 
     async def replay() -> Message:
@@ -117,7 +118,7 @@ def again(body: bytes, receive: Receive) -> Receive:
 
 
 async def _soon(receive: Receive) -> Message:
-    """The next part of a body; whoever stops sending gives up."""
+    """Return the next message of a body; a sender that pauses too long is refused."""
     try:
         async with asyncio.timeout(BODY_SECONDS):
             return await receive()

@@ -1,4 +1,4 @@
-"""Who may call: the one place where a role is asked for, and a request is counted."""
+"""Admission of callers: the only place that checks a role and counts a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keeps_client.models import RoleName
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and the engine that answers."""
+    """The caller's scope, and the engine that answers."""
 
     keeps: Keeps
     scope: Scope
@@ -41,4 +41,4 @@ def _needing(role: RoleName) -> Callable[[Request], Coroutine[Any, Any, Caller]]
 ADMITTING: dict[RoleName, Callable[[Request], Coroutine[Any, Any, Caller]]] = {
     role: _needing(role) for role in ("reader", "writer", "admin", "operator")
 }
-"""What admits a role."""
+"""The dependency that admits each role."""

@@ -1,4 +1,4 @@
-"""/docs and /openapi.json: Swagger UI, from the package that holds it. Nothing is loaded from elsewhere."""
+"""/docs and /openapi.json: Swagger UI, from an installed package. Nothing is loaded from other sites."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILES = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"
 
 
 def mount_docs(app: FastAPI) -> None:
-    """The page and the files that it needs."""
+    """Mount the page and its files."""
     page = get_swagger_ui_html(
         openapi_url="/openapi.json",
         title="Keeps",
@@ -22,12 +22,12 @@ def mount_docs(app: FastAPI) -> None:
         swagger_css_url="/docs/swagger-ui.css",
         swagger_favicon_url="/docs/favicon.png",
     )
-    kept = {
+    answers = {
         "/docs": KeptAnswer(lambda: bytes(page.body), "text/html; charset=utf-8"),
         "/openapi.json": KeptAnswer(lambda: json.dumps(app.openapi()).encode(), "application/json"),
     }
     for name, media_type in FILES.items():
         file = files("fastapi_offline").joinpath("static", name)
-        kept[f"/docs/{name}"] = KeptAnswer(file.read_bytes, media_type, cache_control="max-age=86400")
-    for path, answer in kept.items():
+        answers[f"/docs/{name}"] = KeptAnswer(file.read_bytes, media_type, cache_control="max-age=86400")
+    for path, answer in answers.items():
         app.add_route(path, answer.response)

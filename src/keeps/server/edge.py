@@ -1,7 +1,7 @@
-"""The outermost layer, plain ASGI: who asks, what may be sent, what is counted, how errors look.
+"""The outermost layer, plain ASGI: authentication, size limits, counting, errors.
 
-Everything else of a request happens inside it, in the same task. A body is never read before its sender is known and
-its size is allowed.
+The rest of a request happens inside it, in the same task. A body is never read before its sender is known and its size
+is allowed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from keeps_client.uploads import PATH as UPLOADS
 PUBLIC = frozenset({"/health", "/ready", "/metrics", "/docs", "/openapi.json", *(f"/docs/{name}" for name in FILES)})
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 IMPORTS = "/v1/admin/import"
-"""Each line of it is JSON of its own."""
+"""Path of the import, whose body has one JSON document a line."""
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 _HOST = re.compile(r"[A-Za-z0-9._\-\[\]:]{1,255}")
@@ -204,8 +204,7 @@ class Edge:
         await app(scope, limited(receive, limit), answer.send)
 
     def _chosen(self, scope: Scope) -> App:
-        """The route itself; the framework's layers only for what is none of ours: documentation, health, a wrong
-        path."""
+        """Return the lean route, or the framework's layers for documentation, health and unknown paths."""
         for route in self._routes:
             match, found = route.matches(scope)
             if match is Match.FULL:
@@ -217,14 +216,14 @@ class Edge:
         return other or self._app
 
     def _other(self, path: str) -> Mounted | None:
-        """The other protocol that answers a path."""
+        """Return the mounted protocol that answers a path, or None."""
         for each in self._mounted:
             if any(path == known or (known.endswith("/") and path.startswith(known)) for known in each.paths):
                 return each
         return None
 
     def _document(self, scope: Scope, headers: dict[str, str]) -> object | None:
-        """What anybody may read of other protocols."""
+        """Return a public document of a mounted protocol, or None."""
         if self._settings is not None and scope["path"].startswith("/.well-known/"):
             origin = self._origin(scope, headers)
             for each in self._mounted:
@@ -233,12 +232,12 @@ class Edge:
         return None
 
     def _challenge(self, scope: Scope, headers: dict[str, str]) -> str | None:
-        """Where a client of another protocol reads how to get credentials."""
+        """Return the URL at which a client of another protocol learns how to get credentials, or None."""
         other = self._other(scope["path"])
         return None if other is None or other.challenge is None else self._origin(scope, headers) + other.challenge
 
     def _origin(self, scope: Scope, headers: dict[str, str]) -> str:
-        """Where this server is, as the client called it, or a trusted proxy says that it did."""
+        """Return this server's origin as the client addressed it, or as a trusted proxy reports it."""
         host = headers.get("host", "")
         return f"{self._proxies.scheme(scope)}://{host if _HOST.fullmatch(host) else 'localhost'}"
 
@@ -270,7 +269,7 @@ class Edge:
             )
 
     def _counters_of(self, method: str, route: str, status: int, scope: Scope) -> tuple[list[Counter], list[Histogram]]:
-        """What a request with these labels counts in."""
+        """Return the counters and histograms that a request with these labels counts in."""
         counters = [self._metrics.requests.labels(method, route, str(status))]
         histograms = [self._metrics.duration.labels(method, route)]
         endpoint = getattr(scope.get("route"), "endpoint", None)
@@ -298,7 +297,7 @@ _SINGLE = frozenset(
     }
 )
 _PROBES = frozenset({"/health", "/ready", "/metrics"})
-"""Asked every few seconds by machines: logged at `debug` while they succeed."""
+"""Paths that machines ask for every few seconds; successful requests are logged at `debug`."""
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
@@ -315,14 +314,14 @@ _KINDS = {"atomic": "working", "task-context": "task", "plan-context": "plan", "
 
 
 def _kind(route: str) -> str:
-    """What an operation is about: a CoALA kind, a kind of state, `memory` for any of them, or `admin`."""
+    """Return what an operation is about: a CoALA kind, a kind of state, `memory` for any of them, or `admin`."""
     _, _, first, *rest = route.split("/")
     part = rest[0] if first == "memory" and rest else first
     return _KINDS.get(part, "memory" if part in ("memories", "recall") else part)
 
 
 def _route(scope: Scope) -> str:
-    """The route's template, so that metrics have few labels."""
+    """Return the route's template, so that metrics have few labels."""
     route = scope.get("route")
     return (
         getattr(route, "path_format", "")
@@ -332,18 +331,18 @@ def _route(scope: Scope) -> str:
 
 
 def _doubled(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
-    """The name of a header that says who asks, or for what, and is there more than once."""
+    """Return the name of a header that may occur only once but is repeated, or None."""
     names = [name for name, _ in headers if name in _SINGLE]
     return next((name.decode() for name in names if names.count(name) > 1), None)
 
 
 def _host(value: str) -> str:
-    """The host of a Host header, without its port."""
+    """Return the host of a Host header, without its port."""
     return value.rpartition("]")[0].lstrip("[") if value.startswith("[") else value.rpartition(":")[0] or value
 
 
 def _text(value: bytes) -> str:
-    """A header as the text that was meant: ids may be UTF-8."""
+    """Decode a header as UTF-8 if it is, since ids may be."""
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Metrics that are asked of the database, at most every 15 seconds."""
+"""Metrics read from the database, at most every 15 seconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFRESH_SECONDS = 15.0
 
 
 class Gauges:
-    """Refreshes what Prometheus reads. Where the database does not answer, the last known values stay."""
+    """Refreshes the gauges that Prometheus reads. While the database does not answer, the last values stay."""
 
     def __init__(self, keeps: Keeps) -> None:
         self._keeps = keeps
@@ -54,7 +54,10 @@ class Gauges:
 
 @asynccontextmanager
 async def serving_metrics(keeps: Keeps, host: str, port: int) -> AsyncGenerator[int]:
-    """`/metrics` of an engine that has no server, in a thread of its own; gives the port. Raises UnavailableError."""
+    """Serve `/metrics` for an engine without a server, in a separate thread; yield the port.
+
+    Raises UnavailableError.
+    """
     try:
         server, thread = start_http_server(port, host, keeps.metrics.registry)
     except OSError as error:

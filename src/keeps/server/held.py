@@ -1,4 +1,4 @@
-"""Bytes on their way, counted for a user: bodies until they are worked on, answers until they are sent."""
+"""Bytes in transit, counted by user: bodies until they are processed, answers until they are sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keeps.scope import Scope
 from keeps_client.errors import UnavailableError
 
 OF_A_USER, OF_A_TENANT, OF_ALL = 32 << 20, 64 << 20, 512 << 20
-"""Limits for one process. One user alone cannot use up what their tenant may have."""
+"""Limits for one process. One user cannot use up the share of their tenant."""
 
 
 class HeldBytes:
@@ -25,18 +25,18 @@ class HeldBytes:
         return self._tenants.total()
 
     def take(self, scope: Scope, size: int) -> None:
-        """Count `size` bytes more. Raises UnavailableError where that is too much; then nothing is counted."""
-        for whose, held, most in (
+        """Count `size` more bytes. Raises UnavailableError, and counts nothing, when that is too much."""
+        for whose, count, most in (
             ("you", self._users.get((scope.tenant_id, scope.user_id), 0), OF_A_USER),
             ("this tenant", self._tenants.get(scope.tenant_id, 0), OF_A_TENANT),
             ("all tenants", self.total, OF_ALL),
         ):
-            if held + size > most:
+            if count + size > most:
                 raise UnavailableError(f"too much is on its way for {whose}; send it again later")
         self.add(scope, size)
 
     def add(self, scope: Scope, size: int) -> None:
-        """Count `size` bytes more, or fewer, whatever the limits."""
+        """Change the count by `size` bytes, whatever the limits."""
         user = scope.tenant_id, scope.user_id
         self._users[user] += size
         self._tenants[scope.tenant_id] += size
@@ -47,7 +47,7 @@ class HeldBytes:
 
     @contextmanager
     def holding(self, scope: Scope, size: int) -> Generator[None]:
-        """Count `size` bytes inside. Raises UnavailableError."""
+        """Count `size` bytes during the block. Raises UnavailableError."""
         self.take(scope, size)
         try:
             yield

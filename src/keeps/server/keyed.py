@@ -1,4 +1,4 @@
-"""Requests with an Idempotency-Key."""
+"""Idempotency keys of requests."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from keeps.db import repeats
 
 
 def keyed(request: Request, body: bytes, *, writes_once: bool = True) -> repeats.Request | None:
-    """Return what a request is known by when it is sent again; None where it has no key, or does not write.
+    """Return the identity under which a request may be sent again; None without a key, or for a read.
 
-    `writes_once`: it has at most one write with an answer. Else each write is known by what it does.
+    `writes_once`: it has at most one write with an answer. Otherwise each write is identified by its content.
     """
     key = request.headers.get("idempotency-key")
     if key is None or request.method in ("GET", "HEAD"):

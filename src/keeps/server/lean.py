@@ -1,8 +1,8 @@
-"""Routes without the framework's general solver.
+"""Routes without the framework's dependency solver.
 
-FastAPI reads a route's signature and documents it; calling it through FastAPI's dependency solver costs more than the
-work of a small request. This route takes the same signature apart once, at start: who may call, what is in the path,
-query and headers, and the body, which is validated straight from its bytes.
+FastAPI reads a route's signature and documents it; its dependency solver costs more than the work of a small request.
+This route analyses the same signature once, at start: the role, the path, query and headers, and the body, which is
+validated straight from its bytes.
 """
 
 from __future__ import annotations
@@ -28,22 +28,24 @@ from keeps_client.checked import message_of
 from keeps_client.errors import ValidationFailedError
 
 AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE = 256, 64, 2
-"""Requests that are worked on at once: in all, of a tenant that is alone, and of one while others ask, too. Each takes
-its share of the one processor that runs the event loop, so who sends a hundred waits for themselves."""
+"""Concurrent requests: in all, of a tenant alone, and of a tenant while others wait.
+
+Each request takes its share of the one processor that runs the event loop, so a tenant that sends a hundred waits only
+for its own.
+"""
 AT_ONCE_REMOTE = 16
-"""The last of these where another machine embeds, or a reranker reads: then requests mostly wait for that."""
+"""The last of these when another machine embeds, or a reranker reads: then requests mostly wait for that."""
 MOST_ON_THE_LOOP = 1 << 16
-"""Bytes of a body that is validated on the event loop."""
+"""Bytes up to which a body is validated on the event loop."""
 MOST_FINDINGS, MOST_READ = 100, 1_000
-"""Findings that an answer tells of, and that are read at all: of each pydantic makes an object, at once."""
+"""Validation errors in an answer, and errors that are read at all: pydantic makes an object of each at once."""
 
 EndpointT = TypeVar("EndpointT", bound=Callable[..., Any])
 Taken = Callable[[Request], Any]
 
 
 class LeanRoute(APIRoute):
-    """A route whose handler returns a Response, and asks for one caller (keeps.server.deps), parameters, and one
-    body."""
+    """A route whose handler returns a Response, and takes one caller (keeps.server.deps), parameters and one body."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -58,7 +60,7 @@ class LeanRoute(APIRoute):
 
 
 def reads_its_body(endpoint: EndpointT) -> EndpointT:
-    """For an endpoint that reads a long body as it comes: no place is kept for it meanwhile."""
+    """Mark an endpoint that reads a long body as it arrives; no place is held for it meanwhile."""
     endpoint.reads_its_body = True  # type: ignore[attr-defined]
     return endpoint
 
@@ -86,29 +88,30 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
             try:
                 values[name] = take(request)
             except ValidationError as error:
-                errors += [{**each, "loc": (name,)} for each in error.errors(include_url=False, include_input=False)]
+                findings = error.errors(include_url=False, include_input=False)
+                errors += [{**finding, "loc": (name,)} for finding in findings]
         if getattr(endpoint, "reads_its_body", False):
             return await act(request, values, errors, b"")
         if body is not None:
             check_json(request)
         # Read before a place is taken: whoever sends slowly waits for themselves.
-        async with held_body(request, most) as given:
+        async with held_body(request, most) as content:
             turns: Turns = request.app.state.turns
             async with turns.taken(request.scope["keeps.scope"]) as waited:
                 if waited and await request.is_disconnected():
                     raise ClientDisconnect  # nobody waits for the answer any more
-                with repeatable(keyed(request, given)):
-                    return await act(request, values, errors, given)
+                with repeatable(keyed(request, content)):
+                    return await act(request, values, errors, content)
 
     async def act(
-        request: Request, values: dict[str, object], errors: list[Mapping[str, Any]], given: bytes
+        request: Request, values: dict[str, object], errors: list[Mapping[str, Any]], content: bytes
     ) -> Response:
         if body is not None and body_name is not None:
             try:
                 # Validators in Python take up to half a second of a long body; in a thread others come in between.
-                long = len(given) > MOST_ON_THE_LOOP
+                long = len(content) > MOST_ON_THE_LOOP
                 values[body_name] = (
-                    await asyncio.to_thread(body.validate_json, given) if long else body.validate_json(given)
+                    await asyncio.to_thread(body.validate_json, content) if long else body.validate_json(content)
                 )
             except ValidationError as error:
                 errors += _findings(error)
@@ -122,7 +125,7 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
 
 
 def check_json(request: Request) -> None:
-    """Only what is called JSON is read as such: a page of another site cannot send it without being asked."""
+    """Raise unless the body is declared as JSON: a page of another site cannot send that without a preflight."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
         raise ValidationFailedError("the body must be JSON, with the header Content-Type: application/json")
@@ -135,18 +138,20 @@ def _findings(error: ValidationError) -> list[Mapping[str, Any]]:
 
 
 def _refusal(errors: list[Mapping[str, Any]]) -> ValidationFailedError:
-    """pydantic's findings, without the values: an answer is no place for what somebody sent by mistake. Of thousands,
-    the first."""
-    found = [
+    """Return an error with pydantic's findings, without the values, which may have been sent by mistake.
+
+    Of thousands of findings it has the first.
+    """
+    findings = [
         {
             "field": ".".join(str(part) for part in each["loc"] if part != "body") or "body",
             "message": message_of(each),
         }
         for each in errors[:MOST_FINDINGS]
     ]
-    told = "; ".join(f"{each['field']}: {each['message']}" for each in found)
-    left = len(errors) - len(found)
-    return ValidationFailedError(f"{told}; and {left:,} more" if left else told, found)
+    told = "; ".join(f"{each['field']}: {each['message']}" for each in findings)
+    left = len(errors) - len(findings)
+    return ValidationFailedError(f"{told}; and {left:,} more" if left else told, findings)
 
 
 def _taker(where: str, field: ModelField) -> tuple[str, Taken]:
@@ -154,23 +159,23 @@ def _taker(where: str, field: ModelField) -> tuple[str, Taken]:
     name, alias, default = field.name, field.alias, field.field_info.default
 
     def take(request: Request) -> Any:
-        given: Any
+        value: Any
         if where == "path":
-            given = request.path_params[alias]
+            value = request.path_params[alias]
         elif where == "query":
-            given = request.query_params.get(alias)
+            value = request.query_params.get(alias)
         else:
-            given = request.headers.get(alias)
-        if given is None:
+            value = request.headers.get(alias)
+        if value is None:
             if default is not PydanticUndefined:
                 return default
             raise ValidationError.from_exception_data("parameter", [{"type": "missing", "loc": (), "input": None}])
-        return adapter.validate_python(given)
+        return adapter.validate_python(value)
 
     return name, take
 
 
 def _adapter(info: FieldInfo) -> TypeAdapter[Any]:
-    """Of the parameter's type with its constraints."""
+    """Return an adapter for the parameter's type with its constraints."""
     kind: Any = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
     return TypeAdapter(kind)

@@ -1,4 +1,4 @@
-"""Operations as routes: each endpoint of the SDK, with what it takes and says in its own types."""
+"""Routes generated from the SDK's endpoints, with their own types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keeps_client.endpoints import ENDPOINTS
 from keeps_client.errors import ConflictError, ValidationFailedError
 
 MOST_JSON = 20_000
-"""Characters of JSON in a query."""
+"""Maximum characters of JSON in a query."""
 IfMatch = Annotated[
     str | None,
     Header(description="The version that must be stored, as its ETag", pattern=r'^(W/)?"?[0-9]{1,10}"?$'),
@@ -28,7 +28,7 @@ IfMatch = Annotated[
 
 
 def _mounted() -> APIRouter:
-    """A router with every operation, in the order of the list."""
+    """Return a router with every operation, in the order of the list."""
     router = APIRouter(route_class=LeanRoute)
     for endpoint in ENDPOINTS:
         router.add_api_route(
@@ -45,7 +45,7 @@ def _mounted() -> APIRouter:
 
 
 def _serving(endpoint: Endpoint[object]) -> Callable[..., Awaitable[Response]]:
-    """A function as the framework takes it: its signature says who may call, and what goes where."""
+    """Return a route function whose signature tells the framework the role and the parameters."""
 
     async def serve(caller: Caller, body: Any = None, if_match: str | None = None, **given: Any) -> Response:
         if endpoint.takes_version and if_match is not None:
@@ -76,7 +76,7 @@ def _serving(endpoint: Endpoint[object]) -> Callable[..., Awaitable[Response]]:
 
 
 def answered(endpoint: Endpoint[object], found: Any) -> Response:
-    """What a handler found, written once; it is known to be right."""
+    """Serialize the result of a handler once, without validating it again."""
     status = endpoint.status if endpoint.created is None or endpoint.created(found) else 200
     headers: dict[str, str] = {}
     if endpoint.bare:
@@ -93,7 +93,7 @@ def answered(endpoint: Endpoint[object], found: Any) -> Response:
 
 
 def version_of(if_match: str, expected: int | None) -> int | None:
-    """The version of an If-Match header and of the body, which must agree."""
+    """Return the version of the If-Match header or of the body. Raises if they differ."""
     text = if_match.strip().removeprefix("W/").strip('"')
     if not (text.isascii() and text.isdecimal()) or int(text) > 2_147_483_647:
         raise ValidationFailedError('If-Match must be a version, such as "3"')
@@ -119,7 +119,7 @@ def _field(model: type[BaseModel], name: str) -> FieldInfo:
 
 
 def _kind(field: FieldInfo) -> object:
-    """The type of a field with its constraints."""
+    """Return the type of a field with its constraints."""
     return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
 
 
@@ -139,4 +139,4 @@ def _in_query(field: FieldInfo) -> object:
 
 
 ROUTER = _mounted()
-"""Made once: it takes a tenth of a second."""
+"""Created once, since it takes a tenth of a second."""

@@ -1,4 +1,4 @@
-"""Other protocols beside Keeps' own: plain ASGI below a path, behind the same edge, over the memory of whoever asks."""
+"""Other protocols served by Keeps: plain ASGI below a path, behind the same edge, over the caller's memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from keeps.settings import Settings
 
 
 class Mounted(Protocol):
-    """`paths`: what it answers; one that ends in a slash, and all below it. `public`: documents that anybody may read,
-    each the JSON that it answers, for an origin such as https://keeps.example. `challenge`: where a client that has no
-    credentials reads how to get some. `some_user`: for whom credentials act that may act for any user, where a request
-    does not say so by a header; None: it must."""
+    """A mounted protocol.
+
+    - `paths`: the paths that it answers; one that ends in a slash includes all below it.
+    - `public`: documents without authentication, each a function of an origin such as https://keeps.example.
+    - `challenge`: the URL at which a client without credentials learns how to get some.
+    - `some_user`: the user for credentials that may act for any user, when no header names one; None: a header must.
+    """
 
     @property
     def paths(self) -> tuple[str, ...]: ...
@@ -30,18 +33,18 @@ class Mounted(Protocol):
     def public(self, settings: Settings, origin: str) -> Mapping[str, object]: ...
 
     def running(self, keeps: Keeps, rates: Rates | None) -> AbstractAsyncContextManager[None]:
-        """While the server runs."""
+        """Run while the server runs."""
         ...
 
     def end(self) -> None:
-        """The server is about to stop: what has no end of its own ends."""
+        """End long-lived answers, since the server is about to stop."""
         ...
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
 
 
 class PlainMount:
-    """One that answers each request by itself: it has nothing that runs, and no document of its own."""
+    """A protocol that answers each request independently, without a task or a public document."""
 
     challenge = None
     some_user = DEFAULT_USER_ID
@@ -59,4 +62,4 @@ class PlainMount:
         yield
 
     def end(self) -> None:
-        """No answer is without end."""
+        """Do nothing, since every answer ends by itself."""

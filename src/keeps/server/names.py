@@ -1,4 +1,4 @@
-"""What a request names in its path and query, in one spelling."""
+"""Normalization of the names in a request's path and query."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from keeps.server.lean import LeanRoute
 from keeps_client.errors import ForbiddenError, ValidationFailedError
 
 SLASH = "\x1f"
-"""Stands for a slash inside a path segment (%2F), so that any id can be a segment; parameters turn it back."""
+"""Replaces a slash inside a path segment (%2F), so that any id can be a segment; parameters restore it."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def named_user(scope: Scope, headers: dict[str, str]) -> None:
-    """Query parameters that the route knows, and no others; `user_id` says what the header X-User-ID says."""
+    """Check query parameters against those of the route, and apply `user_id` like the header X-User-ID."""
     route = scope.get("route")
     if not isinstance(route, LeanRoute) or not scope["query_string"]:
         return
-    kept: list[bytes] = []
+    pairs: list[bytes] = []
     for pair in scope["query_string"].split(b"&"):
         name = unquote_plus(pair.partition(b"=")[0].decode("latin-1"))
         if name == "user_id" and name not in route.query_names:
@@ -33,12 +33,12 @@ def named_user(scope: Scope, headers: dict[str, str]) -> None:
                 f"unknown query parameter {name[:100]!r}; this route knows: {known}",
                 [{"field": name[:100], "message": "unknown query parameter"}],
             )
-        kept.append(pair)
-    scope["query_string"] = b"&".join(kept)
+        pairs.append(pair)
+    scope["query_string"] = b"&".join(pairs)
 
 
 def plain_names(scope: Scope) -> None:
-    """Query parameters in snake_case, whatever the caller writes; and slashes inside path segments out of the way."""
+    """Rewrite query parameters to snake_case, and replace slashes inside path segments."""
     query = scope["query_string"]
     if query and query != query.lower():
         pairs = [pair.partition(b"=") for pair in query.split(b"&")]

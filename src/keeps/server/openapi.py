@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI knows, with errors, credentials and examples on each route."""
+"""The OpenAPI document: FastAPI's, with errors, credentials and examples added to each route."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ELSEWHERE = {
     "424": "The database that was asked did not answer as it should (`database_failed`).",
     "501": "Needs a setting that is not made here (`not_configured`).",
 }
-"""What only those answer that ask other servers."""
+"""Errors of only those operations that call other servers."""
 _PROBLEM = {
     "type": "object",
     "title": "Problem",
@@ -92,14 +92,14 @@ _EXAMPLES: dict[str, tuple[Any, Any]] = {
     ),
     "post /v1/admin/import": (_LINE, {"stored": 12, "unchanged": 0, "failed": 0, "errors": []}),
 }
-"""The body and the answer of each route."""
+"""Examples of the body and the answer of each route."""
 _METHODS = ("get", "post", "put", "patch", "delete")
 Document = dict[str, Any]
-"""A part of the document: its shape is that of OpenAPI, which nothing here types."""
+"""A part of the document, in the shape that OpenAPI defines."""
 
 
 def describe(app: FastAPI) -> Callable[[], Document]:
-    """A function that makes the document once."""
+    """Return a function that makes the document once."""
     document: Document = {}
     making = Lock()
 

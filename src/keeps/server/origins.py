@@ -1,7 +1,7 @@
-"""Whether a browser sends a request for a page of another site. Pure.
+"""Cross-origin checks for requests of browsers. Pure.
 
-Browsers say so themselves, by Sec-Fetch-Site and Origin; programs say neither. Nothing of another origin gets through,
-but for those that are allowed: no write, and no read, whatever credentials are asked for.
+Browsers identify themselves by Sec-Fetch-Site and Origin; programs send neither. No request of another origin is
+accepted unless the origin is allowed: no write and no read, whatever the credentials.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from keeps_client.errors import ForbiddenError
 
 
 def check_origin(headers: Mapping[str, str], allowed: Collection[str]) -> None:
-    """Raises ForbiddenError for a request of another origin than this server's own and those in `allowed`."""
+    """Raise ForbiddenError for a request of an origin other than this server's own and those in `allowed`."""
     origin = headers.get("origin")
     if origin is not None:
         if origin in allowed or "*" in allowed or _same_host(origin, headers.get("host", "")):

@@ -70,12 +70,12 @@ def problem_of(error: KeepsError, request_id: str) -> Problem:
 
 
 def internal_problem(request_id: str) -> Problem:
-    """What a caller hears of a defect: nothing but where to find it in the log."""
+    """Return the problem for an internal error, which only says where to find it in the log."""
     return _problem("internal", 500, "a defect of Keeps; the log has it under this request_id", request_id)
 
 
 def encode(problem: Problem) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """Status, headers and body of an answer."""
+    """Return status, headers and body of an answer."""
     body = json.dumps(problem, ensure_ascii=True, default=str).encode()
     headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
     if problem["status"] == 401:

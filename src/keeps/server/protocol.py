@@ -1,8 +1,7 @@
-"""HTTP connections that cannot be used up: a head has a size and a time, also before anybody says who they are, and an
-answer that nobody reads has an end.
+"""An HTTP protocol that limits heads and answers, so that clients cannot use up connections.
 
-uvicorn's httptools protocol limits none of it: a header of 64 MiB is read whole, and a request that is never finished,
-or an answer that is never read, keeps its connection for good.
+uvicorn's httptools protocol has no such limits: a header of 64 MiB is read whole, and a request that is never finished,
+or an answer that is never read, keeps its connection forever.
 """
 
 from __future__ import annotations
@@ -16,20 +15,25 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED = 64 << 10, 200, 50
 HEAD_SECONDS = 10.0
-"""How long a request line and its headers may take, from the first byte or from the connection on; and the rest of a
-body after its answer."""
+"""Seconds for a request line and its headers, from the first byte or from the connection on.
+
+The rest of a body after its answer has the same limit.
+"""
 UNREAD_SECONDS = 20.0
-"""How long a client may leave what it was sent unread: a connection holds at most about 128 KiB of an answer."""
+"""Seconds that a client may leave an answer unread; a connection buffers at most about 128 KiB of it."""
 _ANSWERS = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
 
 
 class _RefusedError(Exception):
-    """Ends the parsing of a request that was refused."""
+    """Ends the parsing of a refused request."""
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """Answers 431 to a head that is too large and 408 to one that is too slow, and closes the connection. Breaks off
-    connections whose answers are not read."""
+    """An HTTP protocol with limits.
+
+    It answers 431 to a head that is too large and 408 to one that is too slow, and closes the connection. It aborts
+    connections whose answers are not read.
+    """
 
     _head_bytes = 0
     _reading_head = True
@@ -127,7 +131,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._deadline = None
 
     def _expect_reading(self, otherwise: Callable[[], None] | None) -> None:
-        """Call something unless the client reads in time; None: it does."""
+        """Schedule a callback for when the client does not read in time; None cancels it."""
         if self._unread is not None:
             self._unread.cancel()
         self._unread = None if otherwise is None else self.loop.call_later(UNREAD_SECONDS, otherwise)

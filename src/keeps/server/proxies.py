@@ -1,4 +1,4 @@
-"""Where a request comes from, behind proxies that are trusted to say so."""
+"""The client's address and scheme behind trusted proxies."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from keeps.server.asgi import Scope
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _IPV6_PREFIX = 64
-"""Bits of an IPv6 address that one customer shares: the rest is theirs to choose."""
+"""Prefix bits of an IPv6 address that one customer shares; the customer chooses the rest."""
 
 
 class TrustedProxies:
-    """The networks of KEEPS_TRUSTED_PROXIES. What others say in X-Forwarded headers is ignored."""
+    """The networks of KEEPS_TRUSTED_PROXIES. X-Forwarded headers of other senders are ignored."""
 
     def __init__(self, networks: Sequence[str] = ()) -> None:
         self._networks = [ipaddress.ip_network(each, strict=False) for each in networks]
 
     def client(self, scope: Scope) -> str:
-        """Return the address that wrong credentials count for: the nearest that is no trusted proxy.
+        """Return the address that invalid credentials count for: the nearest that is not a trusted proxy.
 
         An IPv6 address counts with its whole /64 network.
         """
@@ -36,7 +36,7 @@ class TrustedProxies:
         return str(nearest)
 
     def scheme(self, scope: Scope) -> str:
-        """Return `https` or `http`: how the client called, as the nearest trusted proxy says."""
+        """Return the scheme that the client used, `https` or `http`, as the nearest trusted proxy reports it."""
         peer = _address((scope.get("client") or ("", 0))[0])
         said = _values(scope, b"x-forwarded-proto")
         if peer is not None and self._trusted(peer) and said and said[-1] in ("http", "https"):
@@ -48,13 +48,13 @@ class TrustedProxies:
 
 
 def _values(scope: Scope, wanted: bytes) -> list[str]:
-    """The values of a header that lists them, over all its lines."""
+    """Return the values of a header that lists them, over all its lines."""
     lines = (value.decode("latin-1") for name, value in scope["headers"] if name == wanted)
     return [each.strip() for each in ",".join(lines).split(",") if each.strip()]
 
 
 def _address(text: str) -> _Address | None:
-    """An address as proxies write it: bare, in brackets, or with a port. IPv4 within IPv6 is IPv4."""
+    """Parse an address as proxies write it: bare, in brackets, or with a port. IPv4 within IPv6 becomes IPv4."""
     host = text.strip('"')
     if host.startswith("["):
         host = host[1:].partition("]")[0]

@@ -1,4 +1,4 @@
-"""Bytes that anybody may ask for without credentials: made rarely, in a thread, and kept."""
+"""Content for callers without credentials: made rarely, in a thread, and cached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class KeptAnswer:
 
     Args:
         make: Makes the content; called in a thread, by one request at a time.
-        seconds: How long the content is kept; None: for good.
+        seconds: Seconds for which the content is cached; None: forever.
         prepare: Awaited on the event loop before `make`.
     """
 

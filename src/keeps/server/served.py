@@ -1,4 +1,4 @@
-"""The memory of a caller over HTTP, for protocols that are not Keeps' own: each operation asks whether it may."""
+"""The memory of a caller over HTTP, for protocols other than Keeps' own, with access checks on each operation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 async def admitted(rates: Rates | None, scope: Scope, role: RoleName, *, reads: bool) -> Allowance | None:
-    """What is left of a caller's rate. Raises ForbiddenError for want of a role, TooManyError."""
+    """Return the rest of a caller's rate. Raises ForbiddenError for a missing role, and TooManyError."""
     require(scope.roles, role)
     if scope.agent_bound and role in ("admin", "operator"):
         raise ForbiddenError("an agent's token cannot administer, whatever its roles")
@@ -29,8 +29,10 @@ async def admitted(rates: Rates | None, scope: Scope, role: RoleName, *, reads: 
 
 
 class ServedMemory(LocalMemory):
-    """In process, but with the roles and the rate of whoever asks. `turns`: where each operation takes a place, unless
-    the whole request has one."""
+    """In-process memory with the caller's roles and rate.
+
+    `turns` gives each operation a place, unless the whole request has one.
+    """
 
     def __init__(self, keeps: Keeps, scope: Scope, rates: Rates | None, turns: Turns | None = None) -> None:
         super().__init__(keeps, scope)
@@ -59,7 +61,7 @@ class ServedMemory(LocalMemory):
             yield event
 
     async def provider(self, provider_id: str, *, session_id: str | None = None) -> MemoryProvider:  # noqa: ARG002
-        """Works around roles and rates, so it stays in process."""
+        """Raise, since a provider would bypass roles and rates."""
         raise ForbiddenError(f"work with {provider_id} by its entries, not directly")
 
     async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:

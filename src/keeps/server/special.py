@@ -1,4 +1,4 @@
-"""What is no plain question and answer: the log as it grows, export, import; and health, for those who run it."""
+"""Routes beyond a plain request and response: the event stream, export, import, and health for operators."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ async def stream_events(
     after: Position = None,
     last_event_id: Annotated[int | None, Header(ge=0, lt=2**63)] = None,
 ) -> Response:
-    """Events as they happen, as server-sent events. `Last-Event-ID` (or `after`) resumes; without it: those to come."""
+    """Stream events as they happen, as server-sent events.
+
+    `Last-Event-ID` (or `after`) resumes; without it the stream begins with new events.
+    """
     start = after if last_event_id is None else last_event_id
     names, of_kinds = event_types(split_names(types)), memory_kinds(split_names(kinds))
     return EventStream(caller.keeps.events.subscription(caller.scope, after=start, types=names, kinds=of_kinds))
@@ -52,8 +55,10 @@ async def stream_events(
 @router.post("/documents", tags=["documents"], response_model=DocumentReceipt, status_code=201)
 @reads_its_body
 async def add_document(request: Request, caller: Writer) -> Response:
-    """Add a document as multipart/form-data: the part `file`, and `document`, what is said of it, as JSON. Under a
-    source that is there, it is a new version."""
+    """Add a document as multipart/form-data: the part `file`, and `document`, its attributes as JSON.
+
+    Under a source that exists, it is a new version.
+    """
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
         raise ValidationFailedError("the body must be multipart/form-data with its boundary, with the part `file`")
@@ -90,7 +95,7 @@ def _object(text: str) -> object:
 
 @router.get("/admin/export", tags=["administration"], response_class=StreamingResponse)
 async def export(caller: Admin, user_id: User = None) -> StreamingResponse:
-    """The tenant's data, or one user's, as JSON lines."""
+    """Export the tenant's data, or one user's, as JSON lines."""
     if user_id is not None:
         check_id("user_id", user_id)
     return StreamingResponse(caller.keeps.transfer.export(caller.scope, user_id), media_type="application/x-ndjson")
@@ -99,8 +104,10 @@ async def export(caller: Admin, user_id: User = None) -> StreamingResponse:
 @router.post("/admin/import", tags=["administration"], response_model=ImportSummary)
 @reads_its_body
 async def import_data(request: Request, caller: Admin, dry_run: bool = False) -> Response:
-    """Store the JSON lines of an export in the tenant, with their ids. What is there already stays as it is. With
-    `dry_run` nothing is stored: the answer says what would be."""
+    """Import the JSON lines of an export into the tenant, with their ids.
+
+    Existing data stays as it is. With `dry_run` nothing is stored: the answer says what would be.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in JSON_LINES:
         raise ValidationFailedError(f"the body must be JSON lines, with the header Content-Type: {JSON_LINES[0]}")
@@ -112,13 +119,13 @@ async def import_data(request: Request, caller: Admin, dry_run: bool = False) ->
 
 @health.get("/health", name="health")
 async def alive() -> dict[str, str]:
-    """Whether the process answers. Never touches the database."""
+    """Report that the process answers. Never touches the database."""
     return {"status": "ok"}
 
 
 @health.get("/ready")
 async def ready(request: Request) -> Response:
-    """Whether requests can be served: asks the database. 503 where it does not answer."""
+    """Report whether requests can be served, by asking the database. 503 when it does not answer."""
     try:
         await request.app.state.keeps.server_version()
     except KeepsError as error:
@@ -128,5 +135,5 @@ async def ready(request: Request) -> Response:
 
 @health.get("/metrics", response_class=Response)
 async def metrics(request: Request) -> Response:
-    """Prometheus metrics."""
+    """Return Prometheus metrics."""
     return await request.app.state.exposition.response(request)

@@ -1,4 +1,4 @@
-"""Server-sent events. Each reader has a task of its own, so a slow one keeps nobody else waiting."""
+"""Server-sent events. Each reader has its own task, so a slow one delays no other."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from keeps_client.errors import UnavailableError
 from keeps_client.models import Event
 
 STALL_SECONDS = 20.0
-"""A reader that takes nothing for so long is cut off; it resumes after the last event that it got."""
+"""Seconds after which a reader that takes nothing is cut off; it resumes after the last event that it got."""
 MAX_SECONDS = 300.0
-"""Then a stream ends, so that who reads it is asked again who they are; readers come back by themselves."""
+"""Maximum duration of a stream; readers reconnect by themselves, and are authenticated again."""
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 

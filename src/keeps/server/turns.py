@@ -1,4 +1,4 @@
-"""The requests that are worked on at once: of one user, then of their tenant, so that neither stops the others."""
+"""Places for concurrent requests, first by user and then by tenant, so that neither blocks the others."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from keeps_client.errors import UnavailableError
 
 TURN_SECONDS = 20.0
 USER_ALONE, USER_ALONE_REMOTE = 8, 64
-"""Requests of one user that are worked on at once while nobody else asks; the second where models are remote."""
+"""Concurrent requests of one user while no other user waits; the second when models are remote."""
 
 
 class Turns:
     """Places for requests.
 
-    A user takes one among their own first: else a hundred requests of one user would stand before those of everybody
-    else in the tenant.
+    A user first takes one of their own places; otherwise a hundred requests of one user would come before those of
+    everybody else in the tenant.
     """
 
     def __init__(self, tenants: FairSlots, *, user_alone: int, user_beside: int) -> None:
@@ -28,7 +28,7 @@ class Turns:
 
     @asynccontextmanager
     async def taken(self, scope: Scope) -> AsyncGenerator[bool]:
-        """Hold a place inside; gives whether the request had to wait. Raises UnavailableError."""
+        """Hold a place during the block; yield whether the request had to wait. Raises UnavailableError."""
         user = f"{scope.tenant_id}\0{scope.user_id}"
         waited = await _take(self._users, user)
         try:

@@ -1,1 +1,1 @@
-"""Local replicas of tenants and users, filled when they first appear."""
+"""Local records of tenants and users, created when they first appear."""

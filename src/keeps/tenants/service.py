@@ -1,4 +1,4 @@
-"""Tenants and users appear at their first write."""
+"""Creation of tenants and users at their first write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Introducer:
-    """Makes the tenant and user rows at the first write of a user that this process sees."""
+    """Creates the tenant and user rows at the first write of a user that this process sees."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,7 +33,7 @@ class Introducer:
     async def write(
         self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: Answer[ResultT] | None = None
     ) -> ResultT:
-        """`Database.write` by a user who is known by then; one whom another process erased meanwhile is made again."""
+        """Run `Database.write` with the user's row present; create it again if another process erased it meanwhile."""
         await self.introduce(scope)
         try:
             return await self._database.write(scope, work, answer=answer)
@@ -42,5 +42,5 @@ class Introducer:
             return await self._database.write(scope, work, answer=answer)
 
     async def answered(self, scope: Scope, answer: Answer[ResultT]) -> ResultT | None:
-        """What this request was answered when it was sent before."""
+        """Return the earlier answer of this request, or None."""
         return await self._database.answered(scope, answer)

@@ -13,6 +13,6 @@ async def ensure_tenant(tx: Tx) -> None:
 
 
 async def ensure_user(tx: Tx) -> None:
-    """Make the tenant and user of this transaction, unless they are there. Safe against races."""
+    """Create the tenant and user of this transaction if they are missing. Safe against races."""
     await ensure_tenant(tx)
     await tx.execute(QUERIES["user_ensure"], tx.scope.tenant_id, tx.scope.user_id)

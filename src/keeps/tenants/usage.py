@@ -1,4 +1,4 @@
-"""What a tenant's jobs and questions cost at an LLM, by day and job."""
+"""LLM tokens used by a tenant's jobs and questions, by day and job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUERIES = Statements("keeps.tenants")
 
 
 class LlmUsage:
-    """Notes tokens. An LLM's answer is never lost because its tokens could not be noted."""
+    """Records token counts. An LLM's answer is never lost because its tokens could not be recorded."""
 
     def __init__(self, introducer: Introducer, clock: Clock) -> None:
         self._introducer = introducer
@@ -31,6 +31,6 @@ class LlmUsage:
 
 
 async def spent_on(tx: Tx, day: date, job: str) -> int:
-    """The tokens that one job of this tenant cost on one day."""
+    """Return the tokens that one job of this tenant used on one day."""
     row = await tx.fetch_row(QUERIES["llm_spent"], tx.scope.tenant_id, day, job)
     return 0 if row is None else row["tokens"]

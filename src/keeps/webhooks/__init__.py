@@ -1,1 +1,1 @@
-"""Webhooks: a tenant's events, sent on to where its administrators say."""
+"""Webhooks: a tenant's events, sent to URLs that its administrators choose."""

@@ -1,7 +1,7 @@
-"""Sends events to webhooks: in order, at least once, signed by Standard Webhooks, retried, and given up at last.
+"""Sends events to webhooks: in order, at least once, signed by Standard Webhooks, retried, and finally given up.
 
-A webhook is leased to one server at a time. Its position moves after each event that was taken, so a server that is
-killed repeats at most the event on its way; the event's id, in the header `webhook-id`, tells a repetition.
+A webhook is leased to one server at a time. Its position advances after each accepted event, so a killed server repeats
+at most one event; the event's id, in the header `webhook-id`, identifies a repetition.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ TIMEOUT_SECONDS = 10.0
 LEASE = timedelta(seconds=60)
 AT_ONCE, BATCH = 64, 100
 TURN_SECONDS = 30.0
-"""So long a webhook is served before others that wait get its place."""
+"""Seconds for which a webhook is served before waiting ones get its place."""
 RETRY_SECONDS = (5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600)
-"""How long to wait after each failure in a row; after the last, the event becomes a dead letter."""
+"""Pauses after consecutive failures; after the last, the event becomes a dead letter."""
 
 
 def signature(secret: str, event_id: str, timestamp: int, body: bytes) -> str:
-    """`v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body` (https://www.standardwebhooks.com)."""
+    """Return `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body` (https://www.standardwebhooks.com)."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = b".".join((event_id.encode(), str(timestamp).encode(), body))
     return "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
 
 
 class Delivery:
-    """Finds webhooks with something to send, over all tenants, and serves each as its own tenant."""
+    """Finds webhooks with pending events, over all tenants, and serves each as its own tenant."""
 
     def __init__(
         self, database: Database, clock: Clock, queries: Statements, metrics: Metrics, *, allow_private: bool
@@ -84,11 +84,11 @@ class Delivery:
                 log().error("webhooks", error=type(error).__name__)
 
     async def deliver_due(self) -> int:
-        """Serve what is due now, to its end; returns how many events were taken."""
+        """Serve what is due now completely; return the number of accepted events."""
         return sum(await asyncio.gather(*await self._begin_due()))
 
     async def _begin_due(self) -> list[asyncio.Task[int]]:
-        """Begin to serve what is due, each webhook in a task of its own: one that hangs keeps no other waiting."""
+        """Start serving what is due, each webhook in its own task, so that one that hangs delays no other."""
         free = AT_ONCE - len(self._serving)
         if free <= 0:
             return []
@@ -118,22 +118,22 @@ class Delivery:
     async def _serve(self, tenant_id: str, webhook_id: UUID) -> int:
         scope = Scope(tenant_id, "keeps.webhooks")
         now = self._clock()
-        held = await self._database.write(
+        webhook = await self._database.write(
             scope,
             lambda tx: tx.fetch_row(self._queries["webhook_lease"], tenant_id, webhook_id, now, now + LEASE),
         )
-        if held is None:
+        if webhook is None:
             return 0
         async with self._database.scoped(scope) as tx:
-            batch, until = await events.of_all_users(tx, held["position"], BATCH)
-        wanted = [event for event in batch if any(_matches(each, event.type) for each in held["types"])]
-        attempts = held["attempts"]
+            batch, until = await events.of_all_users(tx, webhook["position"], BATCH)
+        wanted = [event for event in batch if any(_matches(each, event.type) for each in webhook["types"])]
+        attempts = webhook["attempts"]
         ends_at = time.monotonic() + TURN_SECONDS
         for taken, event in enumerate(wanted):
             if time.monotonic() > ends_at:
                 await self._release(scope, webhook_id, 0, self._clock(), None)
                 return taken
-            error = await self._post(held, event)
+            error = await self._post(webhook, event)
             if error is not None:
                 await self._failed(scope, webhook_id, event, attempts + 1, error)
                 return taken
@@ -146,7 +146,7 @@ class Delivery:
         return len(wanted)
 
     async def _post(self, held: Row, event: Event) -> str | None:
-        """Send one event; returns what was wrong, if anything was."""
+        """Send one event; return the error, or None."""
         body = event.model_dump_json().encode()
         timestamp = int(self._clock().timestamp())
         headers = {

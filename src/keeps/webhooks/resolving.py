@@ -1,4 +1,4 @@
-"""Names to public addresses only. Imported when there is something to deliver: the HTTP client takes long to load."""
+"""Resolves names to public addresses only. Imported on demand, since the HTTP client takes long to load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keeps.addresses import is_public
 
 
 class PublicResolver(AbstractResolver):
-    """Resolves names, and leaves out every address that is not public."""
+    """Resolves names, and omits every address that is not public."""
 
     def __init__(self) -> None:
         self._inner = ThreadedResolver()
@@ -19,7 +19,7 @@ class PublicResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Raises OSError where no public address is left."""
+        """Return the public addresses of a name. Raises OSError if there are none."""
         found = [each for each in await self._inner.resolve(host, port, family) if is_public(each["host"])]
         if not found:
             raise OSError(f"{host} has no public address")

@@ -1,4 +1,4 @@
-"""What administrators do with webhooks: add, list, remove, try again. Roles are checked by the routes."""
+"""Administration of webhooks: add, list, remove, retry. The routes check roles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Change = Callable[[Tx], Awaitable[Row | None]]
 
 
 class WebhookService:
-    """The webhooks of a tenant. `allow_private`: also to loopback and private addresses."""
+    """The webhooks of a tenant. `allow_private` also permits loopback and private addresses."""
 
     def __init__(self, database: Database, clock: Clock, metrics: Metrics, *, allow_private: bool) -> None:
         self._database = database
@@ -34,8 +34,10 @@ class WebhookService:
         self._delivery = Delivery(database, clock, QUERIES, metrics, allow_private=allow_private)
 
     async def add(self, scope: Scope, new: NewWebhook) -> MadeWebhook:
-        """Send the tenant's events to a URL from now on. The answer holds the secret that signs them, shown this
-        once."""
+        """Send the tenant's events to a URL from now on.
+
+        The answer has the secret that signs them, which is shown only once.
+        """
         if new.types != ("*",):
             event_types(new.types)
         host = host_of(new.url)
@@ -83,12 +85,12 @@ class WebhookService:
         )
 
     async def list(self, scope: Scope) -> list[Webhook]:
-        """The tenant's webhooks, newest first, without their secrets."""
+        """Return the tenant's webhooks, newest first, without their secrets."""
         async with self._database.scoped(scope) as tx:
             return [Webhook(**dict(row)) for row in await tx.fetch(QUERIES["webhook_list"], scope.tenant_id)]
 
     async def failures(self, scope: Scope, webhook_id: UUID) -> list[WebhookFailure]:
-        """Events that were given up, newest first. Raises NotFoundError."""
+        """Return the events that were given up, newest first. Raises NotFoundError."""
         if webhook_id not in {each.webhook_id for each in await self.list(scope)}:
             raise NotFoundError(f"no webhook {webhook_id}")
         async with self._database.scoped(scope) as tx:
@@ -96,29 +98,30 @@ class WebhookService:
         return [WebhookFailure(**dict(row)) for row in rows]
 
     async def remove(self, scope: Scope, webhook_id: UUID) -> Webhook:
-        """Raises NotFoundError."""
+        """Remove a webhook. Raises NotFoundError."""
         return await self._change(
             scope, webhook_id, lambda tx: tx.fetch_row(QUERIES["webhook_delete"], scope.tenant_id, webhook_id)
         )
 
     async def retry(self, scope: Scope, webhook_id: UUID) -> Webhook:
-        """Send its dead letters again, and what came after the first of them. Raises NotFoundError."""
+        """Send its dead letters again, and all events after the first of them. Raises NotFoundError."""
         now = self._clock()
         return await self._change(
             scope, webhook_id, lambda tx: tx.fetch_row(QUERIES["webhook_retry"], scope.tenant_id, webhook_id, now)
         )
 
     def start(self) -> None:
-        """Deliver, in the background, until `close`."""
+        """Start delivery in the background, until `close`."""
         self._delivery.start()
 
     async def deliver_due(self) -> int:
-        """Deliver what is due now; returns how many events arrived."""
+        """Deliver what is due now; return the number of delivered events."""
         return await self._delivery.deliver_due()
 
     async def behind(self) -> tuple[int, float]:
-        """Over all tenants: how many webhooks have something to send, and how long the oldest of it has waited, in
-        seconds."""
+        """Return the number of webhooks with pending events over all tenants, and the oldest event's wait in
+        seconds.
+        """
         found = await self._database.cells.everywhere(QUERIES["webhooks_behind"])
         rows = [row for each in found.values() for row in each]
         return sum(row["behind"] for row in rows), max(row["seconds"] for row in rows)

@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""What every method stands on: one way to do an operation."""
+"""The base of all methods: one way to run an operation."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from keeps_client.models.tasks import Deleted
 
 
 class Doing(ABC):
-    """Methods name an operation and its arguments; how it is done is one method."""
+    """Runs operations: methods name an operation and its arguments, and one method does it."""
 
     @abstractmethod
     def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
-        """The answer. Raises the errors of keeps_client.errors."""
+        """Run an operation and return its answer. Raises the errors of keeps_client.errors."""
 
     def _find(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT | None:
-        """Return the answer, or None where there is nothing."""
+        """Return the answer, or None if nothing was found."""
         try:
             return self._do(endpoint, **fields)
         except NotFoundError:
             return None
 
     def _delete(self, endpoint: Endpoint[Deleted], missing_ok: bool, /, **fields: Any) -> Deleted:
-        """Delete; with `missing_ok`, answer `deleted` False where there is nothing."""
+        """Delete; with `missing_ok`, return `deleted` False if there is nothing."""
         if not missing_ok:
             return self._do(endpoint, **fields)
         return self._find(endpoint, **fields) or Deleted(deleted=False, message="there was nothing to delete")

@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""What goes into a prompt, what can be looked up, and what a memory says about itself."""
+"""Context for prompts, sources, and statistics of a memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keeps_client.models.memories import Visibility
 
 
 class Context(Doing):
-    """What is told of a memory."""
+    """Methods for prompts, sources and statistics."""
 
     def context(
         self,
@@ -34,12 +34,11 @@ class Context(Doing):
         timezone: str | None = None,
         explain: bool = False,
     ) -> ContextResult:
-        """What to put into the prompt of `query`: `text` is Markdown within `budget_tokens`, `sections` says what is in
-        it.
+        """Return the context for a prompt: `text` is Markdown within `budget_tokens`, `sections` its parts.
 
-        Put `text` before the question; what of it comes back in an exchange is not stored again. `sections`: only
-        these, of session, long_term, temporal, conversations, activity, skills, knowledge, and of documents, which are
-        told of only when asked for. `timezone`: where the user lives, by its IANA name ("Europe/Berlin"), or the UTC
+        Put `text` before the question; if parts of it come back in an exchange, they are not stored again. `sections`:
+        only these, of session, long_term, temporal, conversations, activity, skills, knowledge, and of documents, which
+        are included only when asked for. `timezone`: the user's place, by its IANA name ("Europe/Berlin"), or the UTC
         offset of the message ("+02:00"); "yesterday" and the days in the text are days there.
         """
         return self._do(
@@ -55,23 +54,24 @@ class Context(Doing):
         )
 
     def add_source(self, name: str, *, kind: SourceKind, purpose: str, visibility: Visibility = "tenant") -> Source:
-        """Tell agents of something that can be looked up (`document`, `database`, `api`) and what it is good for."""
+        """Tell agents of a source that can be looked up (`document`, `database`, `api`) and its purpose."""
         return self._do(ADD_SOURCE, name=name, kind=kind, purpose=purpose, visibility=visibility)
 
     def list_sources(self) -> list[Source]:
-        """What can be looked up, as agents are told of it."""
+        """Return the sources that agents are told of."""
         return self._do(LIST_SOURCES)
 
     def remove_source(self, name: str) -> Receipt:
-        """Tell of it no more. Raises NotFoundError."""
+        """Remove a source. Raises NotFoundError."""
         return self._do(REMOVE_SOURCE, name=name)
 
     def insights(self) -> Insights:
-        """One's own memory in numbers: totals, growth, what is used and what is not, decay ahead, junk, storage, index
-        lag."""
+        """Return statistics of your own memory: totals, growth, usage, decay ahead, junk, storage, index lag."""
         return self._do(GET_INSIGHTS)
 
     def audit_junk(self) -> JunkAudit:
-        """What a promotion run would promote now, and the share of small talk and mere questions in it. Changes
-        nothing."""
+        """Return what a promotion run would promote now, and the share of small talk and mere questions in it.
+
+        It changes nothing.
+        """
         return self._do(AUDIT_JUNK)

@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""Documents: what an organisation has written down."""
+"""Documents: an organisation's written knowledge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from keeps_client.validation import as_uuid, given, listed
 
 
 class Documents(Doing):
-    """What can be looked up."""
+    """Methods for documents."""
 
     def add_document(
         self,
@@ -52,14 +52,14 @@ class Documents(Doing):
         replaces: str | None = None,
         passage_tokens: int | None = None,
     ) -> DocumentReceipt:
-        """Add a document: one of `text` (Markdown), `file`, `data` or `stream`, of at most 50 MiB. The ending of `name`
-        (that of the file, if not given) says what it is, else `media_type`.
+        """Add a document: one of `text` (Markdown), `file`, `data` or `stream`, of at most 50 MiB.
 
-        Everybody in the tenant may read it, unless `visibility` is "private". Added again under its `source` (that of
-        a file is its whole path) it is a new version: what changed is replaced, all at once. `replaces`: the source
-        that it had before it was renamed. `passage_tokens`: how long a passage is at most, 64 to 508, 256 if never
-        given. Raises ValidationFailedError that says why it is refused, NotConfiguredError where its format needs an
-        extra.
+        The ending of `name` (by default the file's) sets the format, else `media_type`.
+
+        Everybody in the tenant may read it, unless `visibility` is "private". Added again under its `source` (that of a
+        file is its whole path) it is a new version: changes replace the old text at once. `replaces`: the source that
+        it had before it was renamed. `passage_tokens`: maximum length of a passage, 64 to 508, 256 if never given.
+        Raises ValidationFailedError, which says why it is refused, NotConfiguredError if its format needs an extra.
         """
         fields = given(
             title=title,
@@ -79,28 +79,32 @@ class Documents(Doing):
     def list_documents(
         self, *, limit: int = 20, cursor: str | None = None, under: str | None = None, mine: bool = False
     ) -> Page[Document]:
-        """One's own documents and those that the tenant shares, newest first, a page at a time. `under`: those whose
-        source begins so; `mine`: one's own alone."""
+        """Return your own documents and those that the tenant shares, newest first, a page at a time.
+
+        `under`: those whose source begins so; `mine`: only your own.
+        """
         return self._do(LIST_DOCUMENTS, limit=limit, cursor=cursor, under=under, mine=mine)
 
     def get_document(self, document_id: UUID | str) -> Document:
-        """Raises NotFoundError."""
+        """Return a document. Raises NotFoundError."""
         return self._do(GET_DOCUMENT, document_id=as_uuid(document_id, "document_id"))
 
     def read_document(self, document_id: UUID | str, *, start: int = 0, length: int = 20_000) -> DocumentText:
-        """A stretch of a document's text: what citations count in, in characters. Raises NotFoundError."""
+        """Return a range of a document's text, in characters, as citations count them. Raises NotFoundError."""
         found = as_uuid(document_id, "document_id")
         return self._do(READ_DOCUMENT, document_id=found, start=start, length=length)
 
     def delete_document(self, document_id: UUID | str, *, hard: bool = False) -> DocumentDeleted:
-        """Remove a document with the passages that no other one says; `hard` for good, and from the log. Raises
-        NotFoundError."""
+        """Remove a document and the passages that no other one has; `hard` also erases them from the log.
+
+        Raises NotFoundError.
+        """
         return self._do(DELETE_DOCUMENT, document_id=as_uuid(document_id, "document_id"), hard=hard)
 
     def search_documents(self, query: str, *, limit: int = 10, tags: Sequence[str] | None = None) -> DocumentHits:
-        """The passages that answer best, each with where it stands and what is around it."""
+        """Return the passages that answer best, with their place and the text around them."""
         return self._do(SEARCH_DOCUMENTS, query=query, limit=limit, tags=listed(tags))
 
     @abstractmethod
     def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
-        """Bring a document to where it is read."""
+        """Send a document to the place where it is read."""

@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""The log: what happened, and what happens."""
+"""The event log: past events, and live ones."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ class Events(Doing):
         kinds: Sequence[str] | None = None,
         limit: int = 100,
     ) -> list[Event]:
-        """Events after number `after`, oldest first. `types`: such as "memory.written", or "memory.*"; `kinds`: of
-        memories."""
+        """Return the events after number `after`, oldest first.
+
+        `types`: such as "memory.written", or "memory.*"; `kinds`: of memories.
+        """
         names = {"types": joined(event_types(types)), "kinds": joined(memory_kinds(kinds))}
         return self._do(LIST_EVENTS, after=after, limit=limit, **names)
 
@@ -32,10 +34,10 @@ class Events(Doing):
     def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> Iterator[Event]:
-        """Events as they happen, in order, without end: those after number `after`, or those to come.
+        """Yield events as they happen, in order, without end: those after number `after`, or new ones.
 
-        None is lost or doubled: where the connection ends, it is made again, and goes on after the last event. Keep the
-        `sequence` of the last one you handled, and subscribe after it. Raises what the server refuses.
+        None is lost or repeated: if the connection ends, it is made again, and continues after the last event. Store
+        the `sequence` of the last one you handled, and subscribe after it. Raises the errors of the server.
         """
 
 

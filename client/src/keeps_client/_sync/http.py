@@ -34,11 +34,11 @@ from keeps_client.validation import event_types, memory_kinds, named_id, positio
 from keeps_client.zones import named_zone
 
 PIECE_BYTES = 4 << 20
-"""What an import sends at once: less than a body may have."""
+"""Bytes of an import that are sent at once, below the limit of a body."""
 
 
 class HttpAdmin(Admin):
-    """The same over HTTP."""
+    """The same methods over HTTP."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -47,7 +47,7 @@ class HttpAdmin(Admin):
         return answer_of(endpoint, self._transport.send(call_of(endpoint, fields)))
 
     def export_lines(self, *, user_id: str | None = None) -> list[str]:
-        """The tenant's data, or one user's, as JSON lines."""
+        """Return the tenant's data, or one user's, as JSON lines."""
         answer = self._transport.send(call("GET", "admin", "export", query={"user_id": user_id}))
         if answer.status >= 400:
             raise error_of(answer)
@@ -55,8 +55,10 @@ class HttpAdmin(Admin):
         return [line for line in answer.body.decode().split("\n") if line]
 
     def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
-        """Store exported lines with their ids, in pieces that a body may have. What is there already stays as it is.
-        With `dry_run` nothing is stored."""
+        """Store exported lines with their ids, in pieces of limited size; existing data stays as it is.
+
+        With `dry_run` nothing is stored.
+        """
         total = ImportSummary(stored=0, unchanged=0, failed=0, errors=[])
         for piece in _pieces(lines):
             path = "/v1/admin/import?dry_run=true" if dry_run else "/v1/admin/import"
@@ -120,15 +122,17 @@ class MemoryClient(Memory):
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """A client from KEEPS_URL, KEEPS_TOKEN (a JWT or an API key), KEEPS_TENANT_ID, KEEPS_USER_ID,
-        KEEPS_AGENT_ID."""
-        given = os.environ if environment is None else environment
+        """Return a client configured by the environment.
+
+        The variables are KEEPS_URL, KEEPS_TOKEN (a JWT or an API key), KEEPS_TENANT_ID, KEEPS_USER_ID, KEEPS_AGENT_ID.
+        """
+        variables = os.environ if environment is None else environment
         return cls(
-            given.get("KEEPS_URL") or "http://127.0.0.1:8765",
-            token=given.get("KEEPS_TOKEN") or None,
-            tenant_id=given.get("KEEPS_TENANT_ID") or None,
-            user_id=given.get("KEEPS_USER_ID") or None,
-            agent_id=given.get("KEEPS_AGENT_ID") or None,
+            variables.get("KEEPS_URL") or "http://127.0.0.1:8765",
+            token=variables.get("KEEPS_TOKEN") or None,
+            tenant_id=variables.get("KEEPS_TENANT_ID") or None,
+            user_id=variables.get("KEEPS_USER_ID") or None,
+            agent_id=variables.get("KEEPS_AGENT_ID") or None,
         )
 
     @property
@@ -140,15 +144,17 @@ class MemoryClient(Memory):
         return idempotent(key)
 
     def for_user(self, user_id: str) -> MemoryClient:
-        """Return another user's memory over the same connections, which close with this client. The server refuses
-        what the token may not do."""
+        """Return another user's memory over the same connections, which close with this client.
+
+        The server refuses what the token may not do.
+        """
         other = copy(self)
         other._transport = self._transport.beside(*_of_user(self._transport.headers, named_id("user_id", user_id, 255)))
         other._admin = HttpAdmin(other._transport)
         return other
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -162,10 +168,10 @@ class MemoryClient(Memory):
     def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> Iterator[Event]:
-        """Events as they happen, in order, without end: those after number `after`, or those to come.
+        """Yield events as they happen, in order, without end: those after number `after`, or new ones.
 
-        None is lost or doubled: where the connection ends, it is made again, and goes on after the last event. Keep the
-        `sequence` of the last one you handled, and subscribe after it. Raises what the server refuses.
+        None is lost or repeated: if the connection ends, it is made again, and continues after the last event. Store
+        the `sequence` of the last one you handled, and subscribe after it. Raises the errors of the server.
         """
         position = None if after is None else position_of(after)
         query = {"types": joined(event_types(types)), "kinds": joined(memory_kinds(kinds))}

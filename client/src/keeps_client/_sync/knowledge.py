@@ -22,7 +22,7 @@ from keeps_client.models.memories import ProcedureType, Role
 
 
 class Knowledge(Doing):
-    """What is known, what happened, how things are done. Where no agent is named, the one who asks is meant."""
+    """Facts, events and skills. Without a named agent, the caller's is used."""
 
     def store_knowledge(
         self,
@@ -48,16 +48,19 @@ class Knowledge(Doing):
     def upsert_knowledge(
         self, content: str, *, metadata: Mapping[str, object] | None = None, dedupe_threshold: float = 0.95
     ) -> Upserted:
-        """Store a fact, or put it in place of one's own that is at least `dedupe_threshold` similar (cosine) and says
-        the same words: the left knee is not the right one, however near the sentences are."""
+        """Store a fact, or replace one of your own that is similar and has the same words.
+
+        `dedupe_threshold` is the lowest similarity (cosine). The words matter because the left knee is not the right
+        one, however similar the sentences are.
+        """
         return self._do(UPSERT_KNOWLEDGE, content=content, metadata=metadata, dedupe_threshold=dedupe_threshold)
 
     def query_knowledge(self, query: str, *, limit: int = 5, include_public: bool = True) -> list[SemanticItem]:
-        """The facts that best answer, best first: one's own, and what the tenant shares."""
+        """Return the facts that answer best, best first: your own, and those that the tenant shares."""
         return self._do(QUERY_KNOWLEDGE, query=query, limit=limit, include_public=include_public)
 
     def search_knowledge(self, query: str, *, limit: int = 5) -> list[SemanticItem]:
-        """The facts that best answer, best first."""
+        """Return the facts that answer best, best first."""
         return self._do(SEARCH_KNOWLEDGE, q=query, limit=limit)
 
     def log_interaction(
@@ -69,19 +72,19 @@ class Knowledge(Doing):
         metadata: Mapping[str, object] | None = None,
         session_id: str | None = None,
     ) -> EpisodicItem:
-        """Store what was said or done, private to this user and agent; `role` and `content` are needed."""
+        """Store an interaction, private to this user and agent; `role` and `content` are required."""
         return self._do(
             LOG_INTERACTION, agent_id=agent_id, role=role, content=content, metadata=metadata, session_id=session_id
         )
 
     def get_recent_history(self, agent_id: str | None = None, *, limit: int = 10) -> list[EpisodicItem]:
-        """What this agent logged last, newest first."""
+        """Return the latest interactions of this agent, newest first."""
         return self._do(GET_RECENT_HISTORY, agent_id=agent_id, limit=limit)
 
     def search_interactions(
         self, agent_id: str | None = None, query: str | None = None, *, limit: int = 5
     ) -> list[EpisodicItem]:
-        """What this agent logged that best answers `query`, which is needed, best first."""
+        """Return this agent's interactions that best answer `query`, which is required, best first."""
         return self._do(SEARCH_INTERACTIONS, agent_id=agent_id, q=query, limit=limit)
 
     def store_skill(
@@ -92,7 +95,7 @@ class Knowledge(Doing):
         procedure_type: ProcedureType,
         trigger_condition: str | None = None,
     ) -> ProceduralItem:
-        """Store a prompt or example (`content`, which is needed) for an agent, and when it applies."""
+        """Store a prompt or example (`content`, which is required) for an agent, and when it applies."""
         return self._do(
             STORE_SKILL,
             agent_id=agent_id,
@@ -104,5 +107,5 @@ class Knowledge(Doing):
     def get_relevant_skills(
         self, agent_id: str | None = None, context: str | None = None, *, limit: int = 3
     ) -> list[ProceduralItem]:
-        """The skills of an agent that best fit `context`, which is needed, best first."""
+        """Return the skills of an agent that best fit `context`, which is required, best first."""
         return self._do(GET_RELEVANT_SKILLS, agent_id=agent_id, q=context, limit=limit)

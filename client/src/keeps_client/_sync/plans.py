@@ -23,7 +23,7 @@ from keeps_client.models.plans import (
 
 
 class Plans(Doing):
-    """Work on its way."""
+    """Methods for plans."""
 
     def store_plan_context(
         self,
@@ -61,7 +61,7 @@ class Plans(Doing):
         )
 
     def get_plan_context(self, plan_id: str) -> PlanContext:
-        """Raises NotFoundError."""
+        """Return the state machine of a plan. Raises NotFoundError."""
         return self._do(GET_PLAN_CONTEXT, plan_id=plan_id)
 
     def find_plan_context(self, plan_id: str) -> PlanContext | None:
@@ -73,8 +73,7 @@ class Plans(Doing):
         return self._do(UPDATE_PLAN_CONTEXT, plan_id=plan_id, body=changes)
 
     def get_plan_by_correlation(self, correlation_id: str) -> PlanContext:
-        """The plan that waits for an id: of several one that is not over, and of those the newest. Raises
-        NotFoundError."""
+        """Return the plan that waits for an id: of several the newest that is not over. Raises NotFoundError."""
         return self._do(GET_PLAN_BY_CORRELATION, correlation_id=correlation_id)
 
     def find_plan_by_correlation(self, correlation_id: str) -> PlanContext | None:
@@ -110,7 +109,7 @@ class Plans(Doing):
         )
 
     def get_plan(self, plan_id: str) -> Plan:
-        """Raises NotFoundError."""
+        """Return a plan. Raises NotFoundError."""
         return self._do(GET_PLAN, plan_id=plan_id)
 
     def find_plan(self, plan_id: str) -> Plan | None:
@@ -136,8 +135,11 @@ class Plans(Doing):
         limit: int = 20,
         cursor: str | None = None,
     ) -> Page[Plan]:
-        """One's own plans, or with `visibility` `tenant` those that the tenant shares, newest first, a page at a time.
-        `active` means running or paused."""
+        """Return your own plans, newest first, a page at a time; with `visibility` `tenant` those that the tenant
+        shares.
+
+        `active` means running or paused.
+        """
         return self._do(
             LIST_PLANS,
             status=status,

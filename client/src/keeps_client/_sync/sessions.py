@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""Sessions: conversations, as they are kept."""
+"""Sessions: stored conversations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keeps_client.models.sessions import CREATE_SESSION, DELETE_SESSION, GET_SES
 
 
 class Sessions(Doing):
-    """Conversations."""
+    """Methods for sessions."""
 
     def create_session(
         self,
@@ -26,7 +26,7 @@ class Sessions(Doing):
         return self._do(CREATE_SESSION, session_id=session_id, name=name, agent_id=agent_id, metadata=metadata)
 
     def get_session(self, session_id: str) -> Session:
-        """Raises NotFoundError."""
+        """Return a session. Raises NotFoundError."""
         return self._do(GET_SESSION, session_id=session_id)
 
     def find_session(self, session_id: str) -> Session | None:
@@ -42,6 +42,8 @@ class Sessions(Doing):
         return self._delete(DELETE_SESSION, missing_ok, session_id=session_id)
 
     def list_sessions(self, *, ended: bool | None = None, limit: int = 20, cursor: str | None = None) -> Page[Session]:
-        """Sessions, newest first, a page at a time: those that `end_session` ended, with `ended=False` the others, or
-        both."""
+        """Return sessions, newest first, a page at a time.
+
+        `ended`: True for those that `end_session` ended, False for the others, None for both.
+        """
         return self._do(LIST_SESSIONS, ended=ended, limit=limit, cursor=cursor)

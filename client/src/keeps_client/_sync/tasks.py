@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""Task contexts: delegated work, so that whoever gets the result can go on."""
+"""Task contexts: delegated work, stored so that whoever gets the result can continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from keeps_client.validation import given
 
 
 class Tasks(Doing):
-    """Delegated work."""
+    """Methods for delegated work."""
 
     def store_task_context(
         self,
@@ -60,7 +60,7 @@ class Tasks(Doing):
         )
 
     def get_task_context(self, task_id: str) -> TaskContext:
-        """Raises NotFoundError."""
+        """Return a task context. Raises NotFoundError."""
         return self._do(GET_TASK_CONTEXT, task_id=task_id, details=True)
 
     def find_task(self, task_id: str) -> TaskContext | None:
@@ -95,7 +95,7 @@ class Tasks(Doing):
         return self._delete(DELETE_TASK_CONTEXT, missing_ok, task_id=task_id)
 
     def get_task_by_subtask(self, sub_task_id: str) -> TaskContext:
-        """The task that waits for a sub-task. Raises NotFoundError."""
+        """Return the task that waits for a sub-task. Raises NotFoundError."""
         return self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)
 
     def find_task_by_subtask(self, sub_task_id: str) -> TaskContext | None:

@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""A memory, whatever it is behind: the type that helpers and integrations take."""
+"""The type of a memory, in process or over HTTP, for helpers and integrations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Memory(
     Providers,
     Operations,
 ):
-    """Everything that a user can ask. `admin`: what an administrator can ask besides."""
+    """All methods of a user. `admin` has those of an administrator."""
 
     @abstractmethod
     def idempotent(self, key: str) -> AbstractContextManager[None]:

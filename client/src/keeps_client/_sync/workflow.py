@@ -26,12 +26,12 @@ FINAL_STATUSES = frozenset(
         *("cancelled", "canceled", "aborted", "rejected", "skipped"),
     }
 )
-"""Statuses, in lower case, of a sub-task that waits no more. With any other its result is still to come."""
+"""Statuses, in lower case, of a sub-task that is over. With any other its result is still to come."""
 _NOTHING = object()
 
 
 class Memory(Protocol):
-    """What the helpers ask of a memory."""
+    """The methods of a memory that the helpers use."""
 
     store: Any
     retrieve: Any
@@ -54,14 +54,14 @@ class Memory(Protocol):
 
 
 class HasMemory(Protocol):
-    """What an agent's framework hands around, with its memory."""
+    """An object of an agent's framework that has its memory."""
 
     @property
     def memory(self) -> Any: ...
 
 
 def memory_of(given: Memory | HasMemory) -> Memory:
-    """A memory, or that of a context which has one as `memory`."""
+    """Return a memory, or that of a context which has one as `memory`."""
     found: Any = getattr(given, "memory", given)
     return found
 
@@ -81,11 +81,11 @@ class WorkflowState:
         self.plan_id = plan_id
 
     def record_action(self, event_name: str) -> builtins.list[Any]:
-        """Add to the action history; returns it as it is then. All agents see one order."""
+        """Add to the action history; return the new history. All agents see one order."""
         return self.append(ACTIONS, event_name)
 
     def get_action_history(self) -> builtins.list[Any]:
-        """What was recorded, oldest first."""
+        """Return the recorded actions, oldest first."""
         return self._memory.retrieve(ACTIONS, self.plan_id) or []
 
     def set(self, key: str, value: object) -> None:
@@ -93,14 +93,14 @@ class WorkflowState:
         self._memory.store(key, value, self.plan_id, workflow=True)
 
     def get(self, key: str, default: object = None) -> Any:
-        """A named value, or `default`."""
+        """Return a named value, or `default`."""
         try:
             return (self._memory.get_plan_state(self.plan_id, key)).value
         except NotFoundError:
             return default
 
     def get_all(self) -> dict[str, Any]:
-        """All named values, and the action history under `action_history`."""
+        """Return all named values, and the action history under `action_history`."""
         values: dict[str, Any] = {ACTIONS: []}
         cursor: str | None = None
         while True:
@@ -111,11 +111,11 @@ class WorkflowState:
                 return values
 
     def has(self, key: str) -> bool:
-        """Whether there is a value under this name, be it None."""
+        """Return whether there is a value under this name, including None."""
         return self.get(key, _NOTHING) is not _NOTHING
 
     def delete(self, key: str) -> bool:
-        """Remove a named value, also from the log; False where there was none."""
+        """Remove a named value, also from the log; return False if there was none."""
         try:
             self._memory.delete_plan_state(self.plan_id, key)
         except NotFoundError:
@@ -123,31 +123,31 @@ class WorkflowState:
         return True
 
     def increment(self, key: str, delta: float = 1) -> float:
-        """Add to a named number, which begins at 0; returns it as it is then."""
+        """Add to a named number, which begins at 0; return the new number."""
         return self._memory.increment(key, self.plan_id, delta, whole=True, workflow=True)
 
     def append(self, key: str, value: object) -> builtins.list[Any]:
-        """Append to a named list, which begins empty; returns it as it is then."""
+        """Append to a named list, which begins empty; return the new list."""
         return self._memory.append_to_list(key, value, self.plan_id, whole=True, workflow=True)
 
     def extend(self, key: str, values: builtins.list[object]) -> builtins.list[Any]:
-        """Append several values to a named list, next to each other; returns it as it is then."""
+        """Append several values to a named list, next to each other; return the new list."""
         return self._memory.extend_list(key, values, self.plan_id, whole=True, workflow=True)
 
     def update_dict(self, key: str, changes: Mapping[str, object]) -> dict[str, Any]:
-        """Set entries of a named object, which begins empty; returns it as it is then."""
+        """Set entries of a named object, which begins empty; return the new object."""
         return self._memory.update_object(key, changes, self.plan_id, whole=True, workflow=True)
 
     def clear(self) -> None:
         """Remove the action history and all values that a WorkflowState made, also from the log.
 
-        What was stored first by other calls (`store`, `set_plan_state`) stays.
+        Values first stored by other calls (`store`, `set_plan_state`) stay.
         """
         self._memory.delete_plan_state(self.plan_id, workflow=True)
         self.delete(ACTIONS)
 
     def cleanup(self) -> int:
-        """Remove everything in the plan's working memory, also from the log; returns how many keys there were."""
+        """Remove everything in the plan's working memory, also from the log; return the number of keys."""
         return (self._memory.delete_plan_state(self.plan_id)).count_deleted
 
 
@@ -160,7 +160,7 @@ class ResultContext:
         self.data = data
 
     def restore_task(self) -> TaskContext:
-        """The task that waits for it. Raises NotFoundError."""
+        """Return the task that waits for it. Raises NotFoundError."""
         return TaskContext.restore_by_subtask(self._memory, self.sub_task_id)
 
 
@@ -203,16 +203,16 @@ class TaskContext:
 
     @classmethod
     def restore(cls, memory: Memory | HasMemory, task_id: str) -> TaskContext:
-        """The task as it was saved. Raises NotFoundError."""
+        """Return the task as it was saved. Raises NotFoundError."""
         return cls._of(memory, memory_of(memory).get_task_context(task_id))
 
     @classmethod
     def restore_by_subtask(cls, memory: Memory | HasMemory, sub_task_id: str) -> TaskContext:
-        """The task that waits for a sub-task. Raises NotFoundError."""
+        """Return the task that waits for a sub-task. Raises NotFoundError."""
         return cls._of(memory, memory_of(memory).get_task_by_subtask(sub_task_id))
 
     def save(self) -> None:
-        """Store the task. Raises ConflictError if somebody changed it since it was restored or saved."""
+        """Store the task. Raises ConflictError if another process changed it since it was restored or saved."""
         stored = self._memory.store_task_context(
             self.task_id,
             event_type=self.event_type,
@@ -231,8 +231,10 @@ class TaskContext:
     def delegate(
         self, sub_task_id: str | None = None, *, event_type: str, data: Mapping[str, object] | None = None
     ) -> str:
-        """Note a sub-task as sent out; returns its id, made where none is given. Publish its event, with that id,
-        afterwards, so that no result comes too early."""
+        """Record a sub-task as sent out; return its id, made if none is given.
+
+        Publish its event, with that id, afterwards, so that no result comes too early.
+        """
         sub_task_id = sub_task_id or str(uuid4())
         if self.version is None:
             self.save()
@@ -241,28 +243,29 @@ class TaskContext:
         return sub_task_id
 
     def record_result(self, sub_task_id: str, result: object, *, status: str = "completed") -> bool:
-        """Note the result of a sub-task, or with `status="failed"` why there is none; True when no sub-task is pending
-        any more.
+        """Record the result of a sub-task, or with `status="failed"` the failure; return True when none is pending.
 
-        Several results may come at once, in several processes: each is noted, whoever is first.
+        Several results may come at once, in several processes: each is recorded.
         """
         self._follow(self._memory.put_sub_task(self.task_id, sub_task_id, status=status, result=result))
         return not self.pending
 
     def _follow(self, stored: StoredTask) -> None:
-        """Take over the sub-tasks as they are now. Had somebody changed the rest meanwhile, `save` is to say so."""
+        """Take over the current sub-tasks. A concurrent change of the rest is left for `save` to report."""
         self.sub_tasks = [*stored.sub_tasks]
         if self.version == stored.version - 1:
             self.version = stored.version
 
     @property
     def pending(self) -> builtins.list[str]:
-        """The sub-tasks that neither succeeded nor failed yet."""
+        """Return the sub-tasks that neither succeeded nor failed yet."""
         return [_sub_task_id(each) for each in self.sub_tasks if not _is_final(each)]
 
     def complete(self, result: object = None) -> Any:
-        """The task is done: remove it, and what it held; returns `result`, for you to publish. Done by somebody else
-        already is fine."""
+        """Complete the task: remove it and its data; return `result`, for you to publish.
+
+        A task that another process has completed is no error.
+        """
         try:
             self._memory.delete_task_context(self.task_id)
         except NotFoundError:
@@ -320,19 +323,19 @@ class PlanContext:
 
     @classmethod
     def restore(cls, memory: Memory | HasMemory, plan_id: str) -> PlanContext:
-        """The plan as it was saved. Raises NotFoundError."""
+        """Return the plan as it was saved. Raises NotFoundError."""
         return cls._of(memory, memory_of(memory).get_plan_context(plan_id))
 
     @classmethod
     def restore_by_correlation(cls, memory: Memory | HasMemory, correlation_id: str) -> PlanContext:
-        """The plan that waits for this id. Raises NotFoundError."""
+        """Return the plan that waits for this id. Raises NotFoundError."""
         return cls._of(memory, memory_of(memory).get_plan_by_correlation(correlation_id))
 
     def save(self) -> None:
-        """Store the plan. Raises ConflictError if somebody changed it since it was restored or saved.
+        """Store the plan. Raises ConflictError if another process changed it since it was restored or saved.
 
-        Where it was neither, and the plan is there already, the fields that this object does not have stay as they are
-        stored, and are taken over.
+        If it was neither, and the plan exists, the stored fields that this object does not have stay, and are taken
+        over.
         """
         fields = {"goal_data": self.goal_data, "state": self.state, "correlation_ids": self.correlation_ids}
         if self.version is None:
@@ -350,7 +353,7 @@ class PlanContext:
         self._follow(stored)
 
     def _follow(self, stored: StoredPlan) -> None:
-        """Take over what is stored."""
+        """Take over the stored plan."""
         self.session_id = stored.session_id
         self.response_event = stored.response_event
         self.current_state = stored.current_state

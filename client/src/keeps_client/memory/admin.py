@@ -1,4 +1,4 @@
-"""What administrators do."""
+"""Operations of administrators."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Admin(Doing):
         expires_at: datetime | None = None,
         tenant_id: str | None = None,
     ) -> MadeKey:
-        """Make a key. Its secret is shown this once. `tenant_id`: of another tenant, or a new one, as operator."""
+        """Make a key. Its secret is shown only this once. `tenant_id`: another tenant, or a new one, for operators."""
         fields = {
             "name": name,
             "roles": tuple(roles),
@@ -78,43 +78,43 @@ class Admin(Doing):
         return await self._do(MAKE_TENANT_KEY, tenant_id=tenant_id, **fields)
 
     async def list_keys(self) -> list[KeyInfo]:
-        """The tenant's keys, newest first."""
+        """Return the tenant's keys, newest first."""
         return await self._do(LIST_KEYS)
 
     async def revoke_key(self, key_id: UUID | str) -> KeyInfo:
-        """Refused everywhere within 10 seconds."""
+        """Revoke a key; it is refused everywhere within 10 seconds."""
         return await self._do(REVOKE_KEY, key_id=key_id)
 
     async def erase_user(self, user_id: str) -> ErasureReceipt:
-        """Erase a user of the tenant, for good. The receipt is counted."""
+        """Erase a user of the tenant permanently. The receipt counts what was removed."""
         return await self._do(ERASE_USER, user_id=user_id)
 
     async def erase_tenant(self, tenant_id: str) -> ErasureReceipt:
-        """Erase one's own tenant, or as operator any, for good."""
+        """Erase your own tenant, or as operator any, permanently."""
         return await self._do(ERASE_TENANT, tenant_id=tenant_id)
 
     async def list_transcripts(self, app: str, *, limit: int = 100, cursor: str | None = None) -> Page[TranscriptInfo]:
-        """The transcripts of all users of the tenant in an app, user by user, without entries."""
+        """Return the transcripts of all users of the tenant in an app, user by user, without entries."""
         return await self._do(LIST_ALL_TRANSCRIPTS, app=app, limit=limit, cursor=cursor)
 
     async def list_namespaces(self, *, limit: int = 1_000, after: str = "") -> Page[UserNamespaces]:
-        """In which namespaces each user of the tenant has items: names alone; `after`: the `next_cursor` of a page."""
+        """Return the namespaces with items of each user of the tenant. `after`: the `next_cursor` of a page."""
         return await self._do(LIST_ALL_NAMESPACES, limit=limit, after=after)
 
     async def list_tenants(self, *, after: str = "", limit: int = 100) -> list[TenantInfo]:
-        """Tenants by id, with what they hold."""
+        """Return tenants by id, with their usage."""
         return await self._do(LIST_TENANTS, after=after, limit=limit)
 
     async def set_quota(self, tenant_id: str, **limits: int | None) -> TenantInfo:
-        """What a tenant may hold: `max_memories`, `max_bytes`. What is not given stays; None: no limit."""
+        """Set a tenant's limits: `max_memories`, `max_bytes`. A limit that is not given stays; None: no limit."""
         return await self._do(SET_QUOTA, tenant_id=tenant_id, body=limits)
 
     async def verify_events(self) -> Verification:
-        """Whether the tenant's rows are, to the byte, what its events tell."""
+        """Compare the tenant's rows with its events, byte by byte."""
         return await self._do(VERIFY_EVENTS)
 
     async def replay_events(self, *, until: datetime | None = None) -> list[ReplayedTable]:
-        """How many rows of each table the tenant's events tell, up to a time."""
+        """Return the number of rows of each table that the tenant's events describe, up to a time."""
         return await self._do(REPLAY_EVENTS, until=until)
 
     async def retire_events(self, older_than_days: float) -> LogRetention:
@@ -122,42 +122,44 @@ class Admin(Doing):
         return await self._do(RETIRE_EVENTS, older_than_days=older_than_days)
 
     async def add_webhook(self, url: str, *, types: Iterable[str] = ("*",)) -> MadeWebhook:
-        """Send the tenant's events to a URL, signed with the secret in the answer, which is shown this once."""
+        """Send the tenant's events to a URL, signed with the secret in the answer, which is shown only this once."""
         return await self._do(ADD_WEBHOOK, url=url, types=types)
 
     async def list_webhooks(self) -> list[Webhook]:
-        """The tenant's webhooks, newest first."""
+        """Return the tenant's webhooks, newest first."""
         return await self._do(LIST_WEBHOOKS)
 
     async def remove_webhook(self, webhook_id: UUID | str) -> Webhook:
-        """Send no more to it."""
+        """Remove a webhook."""
         return await self._do(REMOVE_WEBHOOK, webhook_id=webhook_id)
 
     async def list_webhook_failures(self, webhook_id: UUID | str) -> list[WebhookFailure]:
-        """Events that it did not take after all attempts."""
+        """Return the events that a webhook did not accept after all attempts."""
         return await self._do(LIST_WEBHOOK_FAILURES, webhook_id=webhook_id)
 
     async def retry_webhook(self, webhook_id: UUID | str) -> Webhook:
-        """Send those again, and what came after the first of them."""
+        """Send the failed events of a webhook again, and all events after the first of them."""
         return await self._do(RETRY_WEBHOOK, webhook_id=webhook_id)
 
     async def list_jobs(self) -> list[QueueStatus]:
-        """What the worker's queue holds: counts (role operator)."""
+        """Return the contents of the worker's queue as counts (role operator)."""
         return await self._do(LIST_JOBS)
 
     async def list_held_jobs(self) -> list[HeldJob]:
-        """Dead letters: jobs that failed after all attempts (role operator)."""
+        """Return the dead letters: jobs that failed after all attempts (role operator)."""
         return await self._do(LIST_HELD_JOBS)
 
     async def retry_jobs(self, job_id: int | None = None) -> int:
-        """Queue one dead letter again, or all of them; how many (role operator)."""
+        """Queue one dead letter again, or all of them; return their number (role operator)."""
         return await self._do(RETRY_JOBS, job_id=job_id)
 
     @abstractmethod
     async def export_lines(self, *, user_id: str | None = None) -> list[str]:
-        """The tenant's data, or one user's, as JSON lines."""
+        """Return the tenant's data, or one user's, as JSON lines."""
 
     @abstractmethod
     async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
-        """Store exported lines with their ids. What is there already stays as it is. With `dry_run` nothing is
-        stored: the answer says what would be."""
+        """Store exported lines with their ids; existing data stays as it is.
+
+        With `dry_run` nothing is stored: the answer says what would be.
+        """

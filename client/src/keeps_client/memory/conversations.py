@@ -1,4 +1,4 @@
-"""Conversations: what is said and done in them, and what they are about."""
+"""Conversations: their messages and activities, and summaries of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keeps_client.models.conversations import END_SESSION, LOG_ACTIVITY, SESSION
 
 
 class Conversations(Doing):
-    """What is said."""
+    """Methods for conversations."""
 
     async def store_exchange(
         self,
@@ -20,24 +20,28 @@ class Conversations(Doing):
         agent_id: str | None = None,
         metadata: Mapping[str, object] | None = None,
     ) -> ExchangeReceipt:
-        """Store what was said: each message as a short-term memory, facts that the user states, and the session's
-        notes.
+        """Store messages: each as a short-term memory, with the facts that the user states and the session's notes.
 
-        At most 100 messages at a time, such as `{"role": "user", "content": "…"}`. All of it is stored, or nothing.
-        What only repeats a context that Keeps gave is not stored again.
+        At most 100 messages at a time, such as `{"role": "user", "content": "…"}`. All of them are stored, or none. A
+        message that only repeats a context that Keeps gave is not stored again.
         """
         return await self._do(
             STORE_EXCHANGE, messages=messages, session_id=session_id, agent_id=agent_id, metadata=metadata
         )
 
     async def session_notes(self, session_id: str) -> SessionNotes | None:
-        """What a conversation is about: a rolling summary, decisions, action items, tool results, the last messages.
-        None where nothing was said in it. With these a session is resumed, instead of reading all of it again."""
+        """Return the notes of a conversation, or None if it has no messages.
+
+        They are a rolling summary, decisions, action items, tool results and the last messages. Use them to resume a
+        session, instead of reading all of it again.
+        """
         return await self._do(SESSION_NOTES, session_id=session_id)
 
     async def end_session(self, session_id: str) -> Receipt:
-        """End a conversation. The receipt is of the memory that sums it up; an hour later what matters of it is
-        promoted."""
+        """End a conversation.
+
+        The receipt is of the memory that summarizes it; an hour later its important parts are promoted.
+        """
         return await self._do(END_SESSION, session_id=session_id)
 
     async def log_activity(
@@ -49,8 +53,10 @@ class Conversations(Doing):
         agent_id: str | None = None,
         metadata: Mapping[str, object] | None = None,
     ) -> Receipt:
-        """Keep what an agent did by itself (`daily_log`, `recipe`, `task`, `heartbeat`): a short-term memory of little
-        weight."""
+        """Store an agent's own activity as a short-term memory of low weight.
+
+        `activity`: `daily_log`, `recipe`, `task` or `heartbeat`.
+        """
         return await self._do(
             LOG_ACTIVITY,
             content=content,

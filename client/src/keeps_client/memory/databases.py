@@ -1,4 +1,4 @@
-"""Databases: live data, asked in plain language or in SQL."""
+"""Databases: live data, queried in plain language or in SQL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keeps_client.models.databases import (
 
 
 class Databases(Doing):
-    """What can be asked of databases."""
+    """Methods for querying databases."""
 
     async def add_database(
         self,
@@ -31,42 +31,47 @@ class Databases(Doing):
         samples: Mapping[str, Sequence[str]] | None = None,
         asked_by: AskedBy = "writer",
     ) -> DatabaseInfo:
-        """Let tables of a database be asked: `{"orders": ["id", "total"], "users": "*"}`. Needs the role admin.
+        """Let tables of a database be queried: `{"orders": ["id", "total"], "users": "*"}`. Needs the role admin.
 
-        `url` (`postgresql://`, `mysql://`, `mariadb://`, `sqlite:////file`) is kept sealed, and never shown again; give
-        it a role that may only read these tables. `samples`: columns of which three values may be shown to the LLM.
-        `asked_by`: the role that asking needs. Raises NotConfiguredError where the server has no KEEPS_SECRET_KEYS,
-        ForbiddenError where it may not be reached.
+        `url` (`postgresql://`, `mysql://`, `mariadb://`, `sqlite:////file`) is stored sealed, and never shown again;
+        give it a role that may only read these tables. `samples`: columns of which three values may be shown to the
+        LLM. `asked_by`: the role that a query needs. Raises NotConfiguredError if the server has no KEEPS_SECRET_KEYS,
+        ForbiddenError if the database may not be reached.
         """
         return await self._do(
             ADD_DATABASE, name=name, url=url, tables=tables, purpose=purpose, samples=samples, asked_by=asked_by
         )
 
     async def list_databases(self) -> list[DatabaseInfo]:
-        """The databases that you may ask, with their tables."""
+        """Return the databases that you may query, with their tables."""
         return await self._do(LIST_DATABASES)
 
     async def refresh_database(self, name: str) -> DatabaseInfo:
-        """Read again what its tables are. Needs the role admin."""
+        """Read the tables of a database again. Needs the role admin."""
         return await self._do(REFRESH_DATABASE, name=name)
 
     async def remove_database(self, name: str) -> DatabaseRemoved:
-        """Ask it no more, and forget its credentials. Needs the role admin. Raises NotFoundError."""
+        """Remove a database and its credentials. Needs the role admin. Raises NotFoundError."""
         return await self._do(REMOVE_DATABASE, name=name)
 
     async def query_data(self, question: str, *, database: str | None = None, remember: bool = False) -> QueryResult:
-        """Ask in plain language: the LLM writes SQL over tables that may be asked, which passes the gate; where it
-        fails, it is asked once more. `remember` keeps the answer as a memory, with its time. Raises NotConfiguredError
-        without an LLM, QueryRefusedError where the gate refuses, DatabaseFailedError where the database does."""
+        """Answer a question in plain language: the LLM writes SQL over the listed tables, which must pass the gate.
+
+        If the SQL fails, the LLM gets a second attempt. `remember` stores the answer as a memory, with its time. Raises
+        NotConfiguredError without an LLM, QueryRefusedError if the gate refuses, DatabaseFailedError if the database
+        fails.
+        """
         return await self._do(QUERY_DATA, question=question, database=database, remember=remember)
 
     async def query_sql(self, sql: str, *, database: str) -> QueryResult:
-        """Ask in SQL: one SELECT over tables and columns that may be asked, at most 1,000 rows. Raises
-        QueryRefusedError, which names the rule that it breaks, and DatabaseFailedError."""
+        """Run SQL: one SELECT over listed tables and columns, at most 1,000 rows.
+
+        Raises QueryRefusedError, which names the broken rule, and DatabaseFailedError.
+        """
         return await self._do(QUERY_SQL, name=database, sql=sql)
 
     async def list_queries(
         self, *, user_id: str | None = None, limit: int = 20, cursor: str | None = None
     ) -> Page[QueryAudit]:
-        """What was asked of databases, newest first; an administrator may name another user."""
+        """Return the audit of database queries, newest first; an administrator may name another user."""
         return await self._do(LIST_QUERIES, user_id=user_id, limit=limit, cursor=cursor)

@@ -1,4 +1,4 @@
-"""A folder of files as documents, again and again: only what changed moves."""
+"""Synchronization of documents with a folder; only changes are sent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from keeps_client.models.memories import Visibility
 
 LINKS = "links_to"
 Progress = Callable[[FolderStep, int], None]
-"""Told of each step, and how many files there are."""
+"""Called with each step, and the number of files."""
 
 
 class Folders(Documents, Graph):
@@ -43,20 +43,20 @@ class Folders(Documents, Graph):
         passage_tokens: int | None = None,
         progress: Progress | None = None,
     ) -> FolderReceipt:
-        """Bring one's own documents in line with a folder, again and again: only what changed moves.
+        """Synchronize your own documents with a folder; only changes are sent.
 
-        Their sources begin with `name`, or the folder's path. What `.gitignore` names, hidden files and links are left
-        out. A file that moved keeps its document; one that is gone loses it with `prune`. Ended half way, it goes on
-        where it was. Files in Open Knowledge Format bring their front matter as metadata, and their links as edges of
-        the graph. Raises ValidationFailedError where `prune` would remove every document since there is no file.
+        Their sources begin with `name`, or the folder's path. Files that `.gitignore` names, hidden files and links are
+        left out. A file that moved keeps its document; one that is gone loses it with `prune`. An interrupted run can
+        be repeated. Files in Open Knowledge Format bring their front matter as metadata, and their links as edges of
+        the graph. Raises ValidationFailedError if `prune` would remove every document because there is no file.
         """
         files = await asyncio.to_thread(files_of, Path(folder))
         prefix = f"{name.rstrip('/') if name else files.root.as_posix()}/"
-        held = await self._held(prefix)
-        if prune and held and not files.hashes:
-            raise ValidationFailedError(f"{str(files.root)!r} holds no known file; all {len(held)} documents would go")
-        lost = {each.sha256: path for path, each in held.items() if path not in files.hashes}
-        stored = {path: (each.document_id, each.title) for path, each in held.items() if path in files.hashes}
+        docs = await self._held(prefix)
+        if prune and docs and not files.hashes:
+            raise ValidationFailedError(f"{str(files.root)!r} holds no known file; all {len(docs)} documents would go")
+        lost = {each.sha256: path for path, each in docs.items() if path not in files.hashes}
+        stored = {path: (each.document_id, each.title) for path, each in docs.items() if path in files.hashes}
         concepts: dict[str, Concept] = {}
         steps: list[FolderStep] = []
 
@@ -66,17 +66,17 @@ class Folders(Documents, Graph):
                 progress(step, len(files.hashes))
 
         for path, hashed in files.hashes.items():
-            before = lost.pop(hashed, None) if path not in held else None
+            before = lost.pop(hashed, None) if path not in docs else None
             try:
                 concept = await asyncio.to_thread(concept_of, files.root / path, path)
                 if concept is not None:
                     concepts[path] = concept
-                said = concept or Concept({}, (), ())
+                concept_data = concept or Concept({}, (), ())
                 if (
-                    (known := held.get(path)) is not None
+                    (known := docs.get(path)) is not None
                     and known.sha256 == hashed
-                    and (known.metadata, known.visibility) == (said.metadata, visibility)
-                    and set(known.tags) == {*tags, *said.tags}
+                    and (known.metadata, known.visibility) == (concept_data.metadata, visibility)
+                    and set(known.tags) == {*tags, *concept_data.tags}
                     and passage_tokens in (None, known.passage_tokens)
                 ):
                     told(FolderStep(path=path, action="unchanged", document_id=known.document_id))
@@ -85,8 +85,8 @@ class Folders(Documents, Graph):
                     file=files.root / path,
                     source=prefix + path,
                     replaces=None if before is None else prefix + before,
-                    metadata=said.metadata,
-                    tags=sorted({*tags, *said.tags}),
+                    metadata=concept_data.metadata,
+                    tags=sorted({*tags, *concept_data.tags}),
                     visibility=visibility,
                     passage_tokens=passage_tokens,
                 )
@@ -99,7 +99,7 @@ class Folders(Documents, Graph):
             document = receipt.document
             stored[path] = document.document_id, document.title
             if before is not None:
-                del held[before]
+                del docs[before]
             told(
                 FolderStep(
                     path=path,
@@ -109,7 +109,7 @@ class Folders(Documents, Graph):
                     notes=receipt.notes,
                 )
             )
-        for path, document in held.items():
+        for path, document in docs.items():
             if path in files.hashes:
                 continue
             if prune:
@@ -122,37 +122,37 @@ class Folders(Documents, Graph):
         return FolderReceipt(steps=tuple(steps), others=files.others)
 
     async def _held(self, prefix: str) -> dict[str, Document]:
-        """One's own documents below a source, by their paths there."""
-        found: dict[str, Document] = {}
+        """Return your own documents below a source, by their paths there."""
+        documents: dict[str, Document] = {}
         cursor = None
         while True:
             page = await self.list_documents(limit=100, cursor=cursor, under=prefix, mine=True)
-            found |= {str(each.source)[len(prefix) :]: each for each in page.items}
+            documents |= {str(each.source)[len(prefix) :]: each for each in page.items}
             cursor = page.next_cursor
             if cursor is None:
-                return found
+                return documents
 
     async def _link(
         self, concepts: dict[str, Concept], stored: dict[str, tuple[UUID, str]], visibility: Visibility
     ) -> None:
-        """Let each concept be an entity, called as its document and with its id, and its links edges to others."""
+        """Store each concept as an entity with its document's name and id, and its links as edges to others."""
         there: dict[str, UUID] = {}
         for path, concept in concepts.items():
             if path in stored and await self._is_entity(concept, path, *stored[path], visibility):
                 there[path] = stored[path][0]
         for path, entity_id in there.items():
             wanted = {there[link] for link in concepts[path].links if link in there}
-            known = await self.get_relations(entity_id, direction="outgoing", relation_type=LINKS)
-            for edge in known:
+            edges = await self.get_relations(entity_id, direction="outgoing", relation_type=LINKS)
+            for edge in edges:
                 if edge.target_id not in wanted:
                     await self.delete_relation(edge.relation_id)
-            for target in wanted - {edge.target_id for edge in known}:
+            for target in wanted - {edge.target_id for edge in edges}:
                 await self.add_relation(entity_id, target, LINKS, visibility=visibility)
 
     async def _is_entity(
         self, concept: Concept, path: str, document_id: UUID, title: str, visibility: Visibility
     ) -> bool:
-        """Store the entity of a concept. False where its owner deleted it, or merged it into another."""
+        """Store the entity of a concept. Return False if its owner deleted it, or merged it into another."""
         kind = name_of(concept.metadata["type"])
         for name in (title[:255], f"{title[:100]} ({path[-150:]})"):  # the second where something else is called so
             try:

@@ -1,4 +1,4 @@
-"""The graph: entities, typed edges between them, and which memory speaks of which entity."""
+"""The graph: entities, typed edges between them, and mentions in memories."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Which = UUID | str | Entity
 
 
 class Graph(Doing):
-    """Who and what memories speak of."""
+    """Methods for the graph."""
 
     async def add_entity(
         self,
@@ -46,7 +46,7 @@ class Graph(Doing):
         aliases: Sequence[str] = (),
         visibility: Visibility | None = None,
     ) -> Entity:
-        """Store an entity. One of this type that has the name, or has it as an alias, is brought up to date instead."""
+        """Store an entity. One of this type that has the name, or has it as an alias, is updated instead."""
         return await self._do(
             ADD_ENTITY,
             name=name,
@@ -58,27 +58,29 @@ class Graph(Doing):
         )
 
     async def get_entity(self, entity_id: Which, *, as_of: datetime | None = None) -> Entity:
-        """One entity; with `as_of`, as it was known then. Raises NotFoundError."""
+        """Return one entity; with `as_of`, as it was known then. Raises NotFoundError."""
         return await self._do(GET_ENTITY, entity_id=_id(entity_id, "entity_id"), as_of=as_of)
 
     async def list_entities(
         self, *, name: str | None = None, entity_type: str | None = None, limit: int = 50, cursor: str | None = None
     ) -> Page[Entity]:
-        """Entities, newest first, a page at a time; only those with a name or alias, or of a type."""
+        """Return entities, newest first, a page at a time; only those with a name or alias, or of a type."""
         return await self._do(LIST_ENTITIES, name=name, entity_type=entity_type, limit=limit, cursor=cursor)
 
     async def delete_entity(self, entity_id: Which, *, hard: bool = False) -> Entity:
-        """Delete an entity with its edges; `as_of` still shows them. One that was found in text does not come back.
-        `hard` removes them for good, also from the log."""
+        """Delete an entity with its edges; `as_of` still shows them. One found in text does not come back.
+
+        `hard` removes them permanently, also from the log.
+        """
         return await self._do(DELETE_ENTITY, entity_id=_id(entity_id, "entity_id"), hard=hard)
 
     async def merge_entities(self, entity_id: Which, merged_id: Which) -> Entity:
-        """Two entities are the same: the first takes the second in, with its names, edges and mentions."""
+        """Merge two entities that are the same: the first takes over the names, edges and mentions of the second."""
         one, other = _id(entity_id, "entity_id"), _id(merged_id, "merged_id")
         return await self._do(MERGE_ENTITIES, entity_id=one, merged_id=other)
 
     async def unmerge_entity(self, entity_id: Which) -> Entity:
-        """They were not: the one that was taken in stands alone again, as it was."""
+        """Undo a merge: the entity that was taken over is separate again, as it was."""
         return await self._do(UNMERGE_ENTITY, entity_id=_id(entity_id, "entity_id"))
 
     async def add_relation(
@@ -122,8 +124,10 @@ class Graph(Doing):
         relation_type: str | None = None,
         as_of: datetime | None = None,
     ) -> list[Relation]:
-        """The edges of an entity, given by its id or name, that are true now, oldest first; with `as_of`, those that
-        were known and true then."""
+        """Return the edges of an entity, given by its id or name, that are true now, oldest first.
+
+        With `as_of`, return those that were known and true then.
+        """
         which = _identity(entity_id)
         return await self._do(
             GET_RELATIONS,
@@ -134,7 +138,7 @@ class Graph(Doing):
         )
 
     async def delete_relation(self, relation_id: UUID | str, *, hard: bool = False) -> Relation:
-        """Delete an edge; `as_of` still shows it. `hard` removes it for good, also from the log."""
+        """Delete an edge; `as_of` still shows it. `hard` removes it permanently, also from the log."""
         return await self._do(DELETE_RELATION, relation_id=relation_id, hard=hard)
 
     async def traverse(
@@ -147,8 +151,11 @@ class Graph(Doing):
         relation_types: Sequence[str] | None = None,
         limit: int = 100,
     ) -> Traversal:
-        """What is reached from an entity within `depth` steps, nearest first; or along a pattern such as
-        `person -works_at-> org <-works_at- person`. `truncated` says that there is more than `limit`."""
+        """Return what can be reached from an entity within `depth` steps, nearest first; or along a pattern.
+
+        A pattern is such as `person -works_at-> org <-works_at- person`. `truncated` says that there is more than
+        `limit`.
+        """
         return await self._do(
             TRAVERSE,
             start=_identity(start),
@@ -168,7 +175,7 @@ class Graph(Doing):
         direction: Direction = "both",
         relation_types: Sequence[str] | None = None,
     ) -> Traversal:
-        """The way with the fewest edges, in `paths[0]`; `paths` is empty where there is none."""
+        """Return the path with the fewest edges, in `paths[0]`; `paths` is empty if there is none."""
         return await self._do(
             SHORTEST_PATH,
             source=_identity(source),
@@ -181,21 +188,20 @@ class Graph(Doing):
     async def get_mentions(
         self, *, entity_id: Which | None = None, memory_id: UUID | str | None = None, limit: int = 50
     ) -> list[Mention]:
-        """Which memories speak of an entity, newest first; or of which entities a memory speaks."""
+        """Return the mentions of an entity in memories, newest first; or those of entities in a memory."""
         entity = None if entity_id is None else _id(entity_id, "entity_id")
         return await self._do(GET_MENTIONS, entity_id=entity, memory_id=memory_id, limit=limit)
 
     async def add_mention(self, memory_id: UUID | str, entity_id: Which) -> Mention:
-        """Say that a memory speaks of an entity."""
+        """Record that a memory mentions an entity."""
         return await self._do(ADD_MENTION, memory_id=memory_id, entity_id=_id(entity_id, "entity_id"))
 
     async def remove_mention(self, memory_id: UUID | str, entity_id: Which) -> Mention:
-        """Say that a memory does not speak of an entity; it stays so, however often memories are read."""
+        """Record that a memory does not mention an entity; this stays so, however often memories are read."""
         return await self._do(REMOVE_MENTION, memory_id=memory_id, entity_id=_id(entity_id, "entity_id"))
 
     async def read_entities(self, *, again: bool = False) -> Reading:
-        """Find entities in one's own memories that were not read yet, by rules, without an LLM; with `again`, in
-        all."""
+        """Find entities in your own memories that were not read yet, by rules, without an LLM; with `again`, in all."""
         return await self._do(READ_ENTITIES, again=again)
 
 
@@ -204,7 +210,7 @@ def _identity(wanted: Which) -> UUID | str:
 
 
 def _id(wanted: Which, name: str) -> UUID:
-    """The id of an entity. Raises ValidationFailedError, which says how to find one by its name."""
+    """Return the id of an entity. Raises ValidationFailedError, which says how to find one by its name."""
     try:
         return as_uuid(_identity(wanted), name)
     except ValidationFailedError:

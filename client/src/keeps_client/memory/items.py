@@ -29,14 +29,14 @@ class Items(Doing):
     async def batch_items(
         self, operations: Sequence[ItemOperation | Mapping[str, Any]], *, omit_expired: bool = True
     ) -> list[ItemResult]:
-        """Do operations in order, in one transaction and one round trip; one result for each."""
+        """Run operations in order, in one transaction and one round trip; return one result for each."""
         done = await self._do(BATCH_ITEMS, operations=list(operations), omit_expired=omit_expired)
         return done.results
 
     async def read_items(
         self, operations: Sequence[ReadOperation | Mapping[str, Any]], *, omit_expired: bool = True
     ) -> list[ItemResult]:
-        """The same for what changes no item: a reader may do it."""
+        """Run operations that change no item; a reader may do it."""
         done = await self._do(READ_ITEMS, operations=list(operations), omit_expired=omit_expired)
         return done.results
 
@@ -66,12 +66,12 @@ class Items(Doing):
         )
 
     async def get_item(self, namespace: Sequence[str], key: str, *, refresh_ttl: bool = False) -> Item | None:
-        """One item, or None."""
+        """Return one item, or None."""
         one = {"op": "get", "namespace": tuple(namespace), "key": key, "refresh_ttl": refresh_ttl}
         return (await self.read_items([one]))[0].item
 
     async def delete_item(self, namespace: Sequence[str], key: str) -> None:
-        """Remove an item now, also from the log; one that is not there is gone already."""
+        """Remove an item now, also from the log; a missing one is no error."""
         await self.batch_items([{"op": "delete", "namespace": tuple(namespace), "key": key}])
 
     async def search_items(
@@ -84,7 +84,7 @@ class Items(Doing):
         offset: int = 0,
         refresh_ttl: bool = False,
     ) -> list[Item]:
-        """Items in a namespace and below it: with a query those nearest in meaning, else newest update first."""
+        """Return the items in a namespace and below it: nearest in meaning with a query, else newest update first."""
         one = {
             "op": "search",
             "prefix": tuple(prefix),
@@ -95,22 +95,22 @@ class Items(Doing):
             "refresh_ttl": refresh_ttl,
         }
         (result,) = await self.read_items([one])
-        found = result.items
-        while result.more and len(found) < limit:
-            further = {**one, "limit": limit - len(found), "offset": offset + len(found)}
+        items = result.items
+        while result.more and len(items) < limit:
+            further = {**one, "limit": limit - len(items), "offset": offset + len(items)}
             (result,) = await self.read_items([further])
-            found += result.items
-        return found
+            items += result.items
+        return items
 
     async def list_keys(
         self, prefix: Sequence[str] = (), *, after: tuple[Sequence[str], str] | None = None, limit: int = 100
     ) -> list[Item]:
-        """Keys in a namespace and below it, in order, without reading the values, which are empty here.
+        """Return the keys in a namespace and below it, in order, without the values, which are empty here.
 
         Args:
-            prefix: The namespace; not given, all of them.
-            after: Namespace and key of the last one of the page before.
-            limit: How many, at most 1,000.
+            prefix: The namespace; all of them if not given.
+            after: Namespace and key of the last one of the previous page.
+            limit: Maximum number, at most 1,000.
         """
         place = None if after is None else (tuple(after[0]), after[1])
         one = {"op": "keys", "prefix": tuple(prefix), "after": place, "limit": limit}
@@ -125,7 +125,7 @@ class Items(Doing):
         limit: int = 100,
         offset: int = 0,
     ) -> list[tuple[str, ...]]:
-        """Namespaces that hold items, in order. `*` stands for any one label."""
+        """Return the namespaces that have items, in order. `*` stands for any one label."""
         one = {
             "op": "namespaces",
             "prefix": tuple(prefix),

@@ -37,11 +37,11 @@ from keeps_client.models.recall import RECALL, RecallScope
 from keeps_client.validation import Index
 
 MANY = 64
-"""So many memories get their vectors at once, where nobody says; of more, the index takes care later."""
+"""Default number of items that get their vectors at once; with more, the index makes them later."""
 
 
 class Memories(Doing):
-    """What is remembered."""
+    """Methods for memories."""
 
     async def remember(
         self,
@@ -112,7 +112,7 @@ class Memories(Doing):
     async def remember_many(
         self, items: Sequence[NewMemory | Mapping[str, object]], *, index: Index | None = None
     ) -> builtins.list[Receipt]:
-        """Store up to 1,000 memories in one transaction, or none; one receipt for each, in order.
+        """Store up to 1,000 memories in one transaction, or none; return one receipt for each, in order.
 
         `index`: "later" leaves the vectors to the background, the default for more than 64 items.
         """
@@ -132,12 +132,14 @@ class Memories(Doing):
         return await self._do(REMEMBER_MANY, items=news, index=soon if index is None else index)
 
     async def get(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> Memory:
-        """One memory by id, also a forgotten or superseded one; with `as_of`, as it was known then. Raises
-        NotFoundError, for someone else's, too."""
+        """Return one memory by id, also a forgotten or superseded one; with `as_of`, as it was known then.
+
+        Raises NotFoundError, also for another user's.
+        """
         return await self._do(GET_MEMORY, memory_id=memory_id, as_of=as_of)
 
     async def find(self, namespace: str, key: str) -> Memory | None:
-        """The current memory of a key, or None."""
+        """Return the current memory of a key, or None."""
         page = await self._do(LIST_MEMORIES, namespace=namespace, key=key)
         return page.items[0] if page.items else None
 
@@ -149,10 +151,10 @@ class Memories(Doing):
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[Memory]:
-        """Memories a page at a time: pass `next_cursor`, with the same `order`, on for the next.
+        """Return memories a page at a time: pass `next_cursor`, with the same `order`, for the next.
 
-        `order`: `created` (newest first), `importance` (highest first), `recency` (last changed first), or `name`
-        (by namespace and key; what has no key comes last).
+        `order`: `created` (newest first), `importance` (highest first), `recency` (last changed first), or `name` (by
+        namespace and key; memories without a key come last).
         """
         return await self._do(LIST_MEMORIES, filters=filters, order=order, limit=limit, cursor=cursor)
 
@@ -181,21 +183,25 @@ class Memories(Doing):
         return await self._do(FORGET_KEY, namespace=namespace, key=key, hard=hard, if_version=if_version)
 
     async def move_keys(self, namespace: str, key: str, to: str) -> KeysChanged:
-        """Give a key, and all keys below it (`key/…`), another place: all of them, with their older truths, or none.
-        Raises NotFoundError, and ConflictError where something is there already."""
+        """Move a key, and all keys below it (`key/…`): all of them, with their older truths, or none.
+
+        Raises NotFoundError, and ConflictError if something is at the new place already.
+        """
         return await self._do(MOVE_KEYS, namespace=namespace, key=key, to=to)
 
     async def forget_keys(self, namespace: str, key: str, *, hard: bool = False) -> KeysChanged:
-        """Forget what is stored under a key and all keys below it (`key/…`): all of it, or none. Raises
-        NotFoundError."""
+        """Forget what is stored under a key and all keys below it (`key/…`): all of it, or none.
+
+        Raises NotFoundError.
+        """
         return await self._do(FORGET_KEYS, namespace=namespace, key=key, hard=hard)
 
     async def restore(self, memory_id: UUID | str) -> Receipt:
-        """Bring back what was forgotten less than 30 days ago."""
+        """Restore a memory that was forgotten less than 30 days ago."""
         return await self._do(RESTORE_MEMORY, memory_id=memory_id)
 
     async def history(self, memory_id: UUID | str) -> builtins.list[Event]:
-        """The events of one memory, oldest first; of more than a thousand the newest."""
+        """Return the events of one memory, oldest first; of more than a thousand the newest."""
         return await self._do(GET_HISTORY, memory_id=memory_id)
 
     async def recall(

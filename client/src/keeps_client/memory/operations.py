@@ -1,4 +1,4 @@
-"""What background jobs did, and undoing it."""
+"""Operations of background jobs, and undoing them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ class Operations(Doing):
     async def operations(
         self, *, job: str | None = None, status: str | None = None, limit: int = 50, cursor: str | None = None
     ) -> Page[Operation]:
-        """What background jobs did to this tenant, newest first. `status`: running, completed, failed or undone."""
+        """Return the operations of background jobs in this tenant, newest first.
+
+        `status`: running, completed, failed or undone.
+        """
         return await self._do(LIST_OPERATIONS, job=job, status=status, limit=limit, cursor=cursor)
 
     async def operation(self, operation_id: UUID | str) -> OperationDetail:
-        """One operation, with what it did to one's own memories. Raises NotFoundError."""
+        """Return one operation, with its changes to your own memories. Raises NotFoundError."""
         return await self._do(GET_OPERATION, operation_id=operation_id)
 
     async def undo(self, operation_id: UUID | str) -> Operation:
-        """Take back what an operation did, for the whole tenant, as one (role admin); what was changed since is left
-        alone.
+        """Undo an operation for the whole tenant, as one (role admin); rows changed since are left alone.
 
         Raises ConflictError after 30 days, and NotFoundError.
         """

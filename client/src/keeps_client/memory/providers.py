@@ -1,4 +1,4 @@
-"""What providers hold, key by key. Recall and forget reach them all by themselves."""
+"""Entries of providers, by key. Recall and forget reach all providers by themselves."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from keeps_client.models.providers import (
 
 
 class Providers(Doing):
-    """Other backends beside the database, behind one contract. `session_id`: whose scratchpad, with the provider
-    `working`."""
+    """Other backends beside the database, behind one contract.
+
+    `session_id`: the session whose scratchpad is used, with the provider `working`.
+    """
 
     async def list_providers(self) -> list[ProviderInfo]:
-        """Every provider, with what it can do and whether it answers."""
+        """Return every provider, with its features and whether it answers."""
         return await self._do(LIST_PROVIDERS)
 
     async def write_entry(
@@ -33,23 +35,25 @@ class Providers(Doing):
         metadata: Mapping[str, object] | None = None,
         session_id: str | None = None,
     ) -> Entry:
-        """Store a value with a provider; returns what it holds now. Raises ForbiddenError for one that is read-only."""
+        """Store a value with a provider; return the stored entry. Raises ForbiddenError for one that is read-only."""
         fields = {"value": value, "metadata": metadata}
         return await self._do(WRITE_ENTRY, provider_id=provider_id, entry_key=key, session_id=session_id, **fields)
 
     async def read_entry(self, provider_id: str, key: str, *, session_id: str | None = None) -> Entry:
-        """What a provider holds under a key. Raises NotFoundError."""
+        """Return the entry under a key of a provider. Raises NotFoundError."""
         return await self._do(READ_ENTRY, provider_id=provider_id, entry_key=key, session_id=session_id)
 
     async def delete_entry(self, provider_id: str, key: str, *, session_id: str | None = None) -> Entry:
-        """Remove a key from a provider; returns what it was. Raises NotFoundError."""
+        """Remove a key from a provider; return its entry. Raises NotFoundError."""
         return await self._do(DELETE_ENTRY, provider_id=provider_id, entry_key=key, session_id=session_id)
 
     async def append_markdown(self, text: str) -> list[Entry]:
-        """Put a text through the pipeline of the Markdown memory: its statements become entries of profile, event and
-        activity, linked to what they are related to. Returns the new entries."""
+        """Run a text through the Markdown pipeline and return the new entries.
+
+        Its statements become entries of profile, event and activity, with links to related ones.
+        """
         return await self._do(APPEND_MARKDOWN, text=text)
 
     async def rebuild_provider(self, provider_id: str) -> Rebuilt:
-        """Have a provider make anew what it derives, while reads go on."""
+        """Have a provider rebuild its derived data, while reads continue."""
         return await self._do(REBUILD_PROVIDER, provider_id=provider_id)

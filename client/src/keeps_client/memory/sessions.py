@@ -1,4 +1,4 @@
-"""Sessions: conversations, as they are kept."""
+"""Sessions: stored conversations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keeps_client.models.sessions import CREATE_SESSION, DELETE_SESSION, GET_SES
 
 
 class Sessions(Doing):
-    """Conversations."""
+    """Methods for sessions."""
 
     async def create_session(
         self,
@@ -25,7 +25,7 @@ class Sessions(Doing):
         return await self._do(CREATE_SESSION, session_id=session_id, name=name, agent_id=agent_id, metadata=metadata)
 
     async def get_session(self, session_id: str) -> Session:
-        """Raises NotFoundError."""
+        """Return a session. Raises NotFoundError."""
         return await self._do(GET_SESSION, session_id=session_id)
 
     async def find_session(self, session_id: str) -> Session | None:
@@ -43,6 +43,8 @@ class Sessions(Doing):
     async def list_sessions(
         self, *, ended: bool | None = None, limit: int = 20, cursor: str | None = None
     ) -> Page[Session]:
-        """Sessions, newest first, a page at a time: those that `end_session` ended, with `ended=False` the others, or
-        both."""
+        """Return sessions, newest first, a page at a time.
+
+        `ended`: True for those that `end_session` ended, False for the others, None for both.
+        """
         return await self._do(LIST_SESSIONS, ended=ended, limit=limit, cursor=cursor)

@@ -1,4 +1,4 @@
-"""Task contexts: delegated work, so that whoever gets the result can go on."""
+"""Task contexts: delegated work, stored so that whoever gets the result can continue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keeps_client.validation import given
 
 
 class Tasks(Doing):
-    """Delegated work."""
+    """Methods for delegated work."""
 
     async def store_task_context(
         self,
@@ -59,7 +59,7 @@ class Tasks(Doing):
         )
 
     async def get_task_context(self, task_id: str) -> TaskContext:
-        """Raises NotFoundError."""
+        """Return a task context. Raises NotFoundError."""
         return await self._do(GET_TASK_CONTEXT, task_id=task_id, details=True)
 
     async def find_task(self, task_id: str) -> TaskContext | None:
@@ -94,7 +94,7 @@ class Tasks(Doing):
         return await self._delete(DELETE_TASK_CONTEXT, missing_ok, task_id=task_id)
 
     async def get_task_by_subtask(self, sub_task_id: str) -> TaskContext:
-        """The task that waits for a sub-task. Raises NotFoundError."""
+        """Return the task that waits for a sub-task. Raises NotFoundError."""
         return await self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)
 
     async def find_task_by_subtask(self, sub_task_id: str) -> TaskContext | None:

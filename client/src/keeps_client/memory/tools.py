@@ -1,4 +1,4 @@
-"""Tools: what an agent could call, and when. Keeps does not call them."""
+"""Tools that agents could call, and when. Keeps does not call them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keeps_client.models.tools import ADD_TOOL, IMPORT_TOOLS, LIST_TOOLS, REMOVE
 
 
 class Tools(Doing):
-    """What agents are told that they could call."""
+    """Methods for the tools that agents are told of."""
 
     async def add_tool(
         self,
@@ -23,8 +23,10 @@ class Tools(Doing):
         auth: str | None = None,
         visibility: Visibility = "tenant",
     ) -> Tool:
-        """Tell agents of a tool; one of this name is brought up to date. `auth`: a hint, never a secret. Needs the
-        role admin."""
+        """Tell agents of a tool; an existing one of this name is updated. `auth`: a hint, never a secret.
+
+        Needs the role admin.
+        """
         return await self._do(
             ADD_TOOL,
             name=name,
@@ -42,13 +44,13 @@ class Tools(Doing):
         return await self._do(IMPORT_TOOLS, openapi=openapi, prefix=prefix, visibility=visibility)
 
     async def list_tools(self, *, limit: int = 100) -> list[Tool]:
-        """The tools, by name."""
+        """Return the tools, by name."""
         return await self._do(LIST_TOOLS, limit=limit)
 
     async def search_tools(self, query: str, *, limit: int = 10) -> list[Tool]:
-        """The tools that fit best, best first."""
+        """Return the tools that fit best, best first."""
         return await self._do(LIST_TOOLS, query=query, limit=limit)
 
     async def remove_tool(self, name: str) -> Receipt:
-        """Tell of it no more. Needs the role admin. Raises NotFoundError."""
+        """Remove a tool. Needs the role admin. Raises NotFoundError."""
         return await self._do(REMOVE_TOOL, name=name)

@@ -1,4 +1,4 @@
-"""Transcripts: conversations word for word, as frameworks keep them."""
+"""Transcripts: conversations word for word, as frameworks store them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from keeps_client.models.transcripts import (
 
 
 class Transcripts(Doing):
-    """What was said and done, entry by entry, with the state that agents keep beside it. Not recalled."""
+    """Conversations entry by entry, with the state that agents store beside them. Not recalled."""
 
     async def create_transcript(
         self,
@@ -64,8 +64,10 @@ class Transcripts(Doing):
         after: int = 0,
         limit: int = 1_000,
     ) -> Transcript:
-        """A transcript with its entries, or only the last few, or those since a time. About 4 MiB at once: where
-        `next_after` is set, ask again with it as `after`. Raises NotFoundError."""
+        """Return a transcript with its entries, or only the last few, or those since a time.
+
+        An answer has about 4 MiB: if `next_after` is set, call again with it as `after`. Raises NotFoundError.
+        """
         return await self._do(
             GET_TRANSCRIPT, app=app, transcript_id=transcript_id, last=last, since=since, after=after, limit=limit
         )
@@ -120,9 +122,9 @@ class Transcripts(Doing):
         return await self._do(DELETE_TRANSCRIPT, app=app, transcript_id=transcript_id)
 
     async def list_transcripts(self, app: str, *, limit: int = 100, cursor: str | None = None) -> Page[TranscriptInfo]:
-        """Transcripts in an app, without entries, a page at a time; the one that was left alone longest first."""
+        """Return transcripts in an app, without entries, a page at a time, least recently changed first."""
         return await self._do(LIST_TRANSCRIPTS, app=app, limit=limit, cursor=cursor)
 
     async def get_app_state(self, app: str) -> AppState:
-        """What an app keeps for the user and for all its users, beside transcripts."""
+        """Return the state of an app for the user and for all its users, outside transcripts."""
         return await self._do(GET_APP_STATE, app=app)

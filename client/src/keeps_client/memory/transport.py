@@ -17,7 +17,7 @@ PIECE_BYTES = 1 << 19
 
 
 class Transport:
-    """Sends calls, again where that can help. Proxies and certificates come from the environment, as usual."""
+    """Sends calls, with retries where they can help. Proxies and certificates come from the environment."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Transport:
         query: str = "",
         rate_wait_seconds: float = RATE_WAIT_SECONDS,
     ) -> None:
-        """`query`: what every address says besides, as it is written in one."""
+        """Configure a transport. `query` is the encoded part common to all addresses."""
         self._base_url = base_url
         self._headers = headers
         self._query = query
@@ -40,7 +40,7 @@ class Transport:
         """The transport whose session is used."""
 
     def beside(self, headers: dict[str, str], query: str) -> Transport:
-        """Return a transport that says something else over the same connections. It need not be closed."""
+        """Return a transport with other headers over the same connections. It need not be closed."""
         limits = self._timeout_seconds, self._max_connections
         other = Transport(self._base_url, headers, *limits, query, self._rate_wait_seconds)
         other._connections = self._connections
@@ -48,11 +48,11 @@ class Transport:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every call says."""
+        """Return the headers of every call."""
         return self._headers
 
     async def send(self, call: Call) -> Answer:
-        """Raises UnavailableError when nothing answers."""
+        """Send a call and return its response. Raises UnavailableError when nothing answers."""
         call = call.with_key()
         attempt = 0
         while True:
@@ -73,8 +73,10 @@ class Transport:
             await asyncio.sleep(seconds)
 
     async def stream(self, call: Call) -> AsyncIterator[bytes]:
-        """The body of an answer without end, as it comes. Raises UnavailableError where it ends too soon, or says
-        nothing for a minute, and the error that the server names."""
+        """Yield the body of an endless response as it arrives.
+
+        Raises UnavailableError when it ends too soon or is silent for a minute, and the error that the server names.
+        """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=STREAM_SECONDS)
         try:
             async with self._request(call, timeout) as response:

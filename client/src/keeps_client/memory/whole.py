@@ -1,4 +1,4 @@
-"""A memory, whatever it is behind: the type that helpers and integrations take."""
+"""The type of a memory, in process or over HTTP, for helpers and integrations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Memory(
     Providers,
     Operations,
 ):
-    """Everything that a user can ask. `admin`: what an administrator can ask besides."""
+    """All methods of a user. `admin` has those of an administrator."""
 
     @abstractmethod
     def idempotent(self, key: str) -> AbstractContextManager[None]:

@@ -22,7 +22,7 @@ from keeps_client.models.working import (
 
 
 class Working(Doing):
-    """Nothing is lost when two agents write at once."""
+    """Working memory; concurrent writes of agents lose nothing."""
 
     async def store(
         self, key: str, value: object, plan_id: str, *, ttl_seconds: float | None = None, workflow: bool | None = None
@@ -38,17 +38,19 @@ class Working(Doing):
     async def store_if_version_matches(
         self, key: str, value: object, plan_id: str, expected_version: int, *, ttl_seconds: float | None = None
     ) -> WorkingItem:
-        """Store a value if the key still has this version (0: is not there). Raises ConflictError, which carries what
-        is."""
+        """Store a value if the key has this version (0: it does not exist).
+
+        Raises ConflictError, which carries the stored value.
+        """
         fields = {"value": value, "expected_version": expected_version, "ttl_seconds": ttl_seconds}
         return await self._do(SET_PLAN_STATE, plan_id=plan_id, key=key, **fields)
 
     async def retrieve(self, key: str, plan_id: str) -> Any:
-        """The value of a key, or None."""
+        """Return the value of a key, or None."""
         return (await self.retrieve_with_version(key, plan_id))[0]
 
     async def retrieve_with_version(self, key: str, plan_id: str) -> tuple[Any, int]:
-        """The value and version of a key; (None, 0) where there is none."""
+        """Return the value and version of a key; (None, 0) if it does not exist."""
         try:
             item = await self.get_plan_state(plan_id, key)
         except NotFoundError:
@@ -58,16 +60,17 @@ class Working(Doing):
     async def append_to_list(
         self, key: str, value: object, plan_id: str, *, whole: bool = False, workflow: bool | None = None
     ) -> list[Any]:
-        """Append to the list at `key` or `key.sub.path`, atomically; returns the list as it is then. `whole`: points in
-        the key are part of it."""
+        """Append to the list at `key` or `key.sub.path`, atomically; return the new list.
+
+        `whole`: points in the key are part of it.
+        """
         done = await self._do(APPEND_TO_LIST, plan_id=plan_id, path=key, value=value, whole=whole, workflow=workflow)
         return cast("list[Any]", done.value)
 
     async def extend_list(
         self, key: str, values: Sequence[object], plan_id: str, *, whole: bool = False, workflow: bool | None = None
     ) -> list[Any]:
-        """Append all of `values` to the list at `key`, next to each other, atomically; returns the list as it is
-        then."""
+        """Append all of `values` to the list at `key`, next to each other, atomically; return the new list."""
         done = await self._do(EXTEND_LIST, plan_id=plan_id, path=key, values=values, whole=whole, workflow=workflow)
         return cast("list[Any]", done.value)
 
@@ -80,36 +83,38 @@ class Working(Doing):
         whole: bool = False,
         workflow: bool | None = None,
     ) -> dict[str, Any]:
-        """Set entries of the object at `key`, whose others stay, atomically; returns the object as it is then."""
+        """Set entries of the object at `key`, whose others stay, atomically; return the new object."""
         done = await self._do(UPDATE_OBJECT, plan_id=plan_id, path=key, changes=changes, whole=whole, workflow=workflow)
         return cast("dict[str, Any]", done.value)
 
     async def increment(
         self, key: str, plan_id: str, delta: float = 1, *, whole: bool = False, workflow: bool | None = None
     ) -> float:
-        """Add to the number at `key` or `key.sub.path`, atomically; returns the number as it is then."""
+        """Add to the number at `key` or `key.sub.path`, atomically; return the new number."""
         done = await self._do(INCREMENT, plan_id=plan_id, path=key, delta=delta, whole=whole, workflow=workflow)
         return cast("float", done.value)
 
     async def set_plan_state(self, plan_id: str, key: str, value: object) -> WorkingItem:
-        """The same as `store`."""
+        """Store a value, as `store` does."""
         return await self.store(key, value, plan_id)
 
     async def get_plan_state(self, plan_id: str, key: str) -> WorkingItem:
-        """One key with its version. Raises NotFoundError."""
+        """Return one key with its version. Raises NotFoundError."""
         return await self._do(GET_PLAN_STATE, plan_id=plan_id, key=key)
 
     async def list_plan_state(
         self, plan_id: str, *, values: bool = True, limit: int = 100, cursor: str | None = None
     ) -> Page[WorkingItem]:
-        """The keys of a plan, by key, a page at a time; without `values` the keys alone, each value being None."""
+        """Return the keys of a plan, by key, a page at a time; without `values` each value is None."""
         return await self._do(LIST_PLAN_STATE, plan_id=plan_id, values=values, limit=limit, cursor=cursor)
 
     async def delete_plan_state(
         self, plan_id: str, key: str | None = None, *, workflow: bool | None = None
     ) -> WorkingDeleted | WorkingCleared:
-        """Remove a key (NotFoundError where there is none), or all, or with `workflow` all that a WorkflowState made;
-        values go from the table and from the log, now."""
+        """Remove a key, or all, or with `workflow` all that a WorkflowState made; now, also from the log.
+
+        Raises NotFoundError for a key that does not exist.
+        """
         if key is None:
             return await self._do(DELETE_PLAN_STATE, plan_id=plan_id, workflow=workflow)
         return await self._do(DELETE_PLAN_KEY, plan_id=plan_id, key=key)

@@ -1,4 +1,4 @@
-"""Keys of access, erasure, tenants: what administrators see."""
+"""API keys, erasure, tenants: the models of administration."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class KeyInfo(Wire):
 
 
 class MadeKey(KeyInfo):
-    """A new key with its secret, which is shown this once."""
+    """A new key with its secret, which is shown only this once."""
 
     secret: str = Field(repr=False)
 
 
 class ErasureReceipt(Wire):
-    """What an erasure removed, by table, and that nothing is left: `remaining` is counted afterwards."""
+    """The result of an erasure: removed rows by table, and `remaining`, counted afterwards."""
 
     tenant_id: str
     user_id: str | None = None
@@ -61,7 +61,7 @@ class ErasureReceipt(Wire):
 
 
 class TenantInfo(Wire):
-    """A tenant with what it holds and may hold; None: no limit."""
+    """A tenant with its usage and limits; None: no limit."""
 
     tenant_id: str
     users: int
@@ -75,14 +75,14 @@ class TenantInfo(Wire):
 
 
 class Quota(Wire):
-    """What a tenant may hold. A limit that is not given stays; None: no limit."""
+    """The limits of a tenant. A limit that is not given stays; None: no limit."""
 
     max_memories: Annotated[int, Field(ge=0, le=2**62)] | None = None
     max_bytes: Annotated[int, Field(ge=0, le=2**62)] | None = None
 
 
 class ImportSummary(Wire):
-    """What became of the lines of an import."""
+    """The result of an import, by lines."""
 
     stored: int
     unchanged: int

@@ -36,11 +36,11 @@ MAX_JSON_DEPTH = 100
 MAX_TAGS = 50
 MAX_BATCH_ITEMS = 1_000
 MAX_JSON_VALUES = 20_000
-"""Of one value: each becomes an object whenever it is read."""
+"""Maximum values in one JSON value, each of which becomes an object when it is read."""
 MAX_CHOSEN = 100
-"""Names that a question may choose among: tags, kinds, providers."""
+"""Maximum names in a filter: tags, kinds, providers."""
 MAX_QUESTION_BYTES = 1024 * 1024
-"""Of a question as JSON."""
+"""Maximum bytes of a query as JSON."""
 MAX_LIMIT = 200
 NAME_PATTERN = r"^[A-Za-z0-9_.:/-]+$"
 
@@ -65,14 +65,14 @@ def small_json(value: JsonValue, most: int, values: int = MAX_JSON_VALUES) -> No
         seen += len(level)
         if seen > values:
             raise ValueError(f"holds more than {values:,} values; split it, or store it as text")
-        for each in level:
-            if isinstance(each, str):
-                left -= len(each)
-            elif isinstance(each, dict):
-                left -= sum(map(len, each))
-                inner += each.values()
-            elif isinstance(each, list):
-                inner += each
+        for node in level:
+            if isinstance(node, str):
+                left -= len(node)
+            elif isinstance(node, dict):
+                left -= sum(map(len, node))
+                inner += node.values()
+            elif isinstance(node, list):
+                inner += node
             left -= 1
             if left < 0:
                 raise ValueError(f"is larger than {most // 1024} KiB as JSON")
@@ -83,7 +83,7 @@ def small_json(value: JsonValue, most: int, values: int = MAX_JSON_VALUES) -> No
 
 
 def json_within(most: int, values: int = MAX_JSON_VALUES) -> Callable[[JsonValue], JsonValue]:
-    """The check that something is JSON which can be stored, of at most so many bytes and values."""
+    """Return a check that a value is JSON that can be stored, of at most so many bytes and values."""
 
     def storable(value: JsonValue) -> JsonValue:
         small_json(value, most, values)
@@ -128,7 +128,7 @@ def _advise(value: object, handler: ValidatorFunctionWrapHandler) -> Any:
 
 
 def _advice(value: object, depth: int = 0) -> str | None:
-    """Return what is no JSON in a value, and what to write for it."""
+    """Return which part of a value is not JSON, and what to write for it."""
     if value is None or isinstance(value, str | int | float) or depth > MAX_JSON_DEPTH:
         return None
     if isinstance(value, dict):
@@ -156,7 +156,7 @@ def _id_as_text(value: object) -> object:
 
 
 def check_storable(value: JsonValue, depth: int = 0) -> None:
-    """Raises ValueError for text that PostgreSQL cannot store, and for what is nested too deeply to be read again."""
+    """Raise ValueError for text that PostgreSQL cannot store, and for nesting too deep to be read again."""
     if depth > MAX_JSON_DEPTH:
         raise ValueError(f"is nested more than {MAX_JSON_DEPTH} deep")
     if isinstance(value, str):
@@ -178,7 +178,7 @@ def _small_metadata(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _in_utc(value: datetime) -> datetime:
-    """Times without a zone are taken as UTC."""
+    """Return a time in UTC; one without a zone is taken as UTC."""
     try:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except OverflowError:
@@ -218,14 +218,14 @@ class Wire(BaseModel):
 
     @classmethod
     def model_rebuild(cls, **how: Any) -> bool | None:
-        """One thread makes a validator, others wait for it: pydantic sees to that only from 2.14 on."""
+        """Make the validator in one thread, while others wait; pydantic does so only from 2.14 on."""
         with _BUILDING:
             return super().model_rebuild(**how)
 
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, given: object) -> object:
-        """`null` for an optional field that cannot be null means that it was left out."""
+        """Treat `null` for an optional field that cannot be null as absent."""
         if not isinstance(given, dict) or None not in given.values():
             return given
         left_out = _optional_names(cls)
@@ -243,7 +243,7 @@ def build_models(base: type[Wire] = Wire) -> None:
 
 @cache
 def _optional_names(model: type[BaseModel]) -> frozenset[str]:
-    """The names, in both spellings, of fields that may be left out but not be null."""
+    """Return the names, in both spellings, of fields that may be left out but not be null."""
     names = [
         name
         for name, field in model.model_fields.items()

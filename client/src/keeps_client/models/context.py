@@ -62,7 +62,7 @@ class ContextSection(Wire):
 
 
 class LeftOut(Wire):
-    """What was found and is not in the text, and why: near misses first."""
+    """An item that was found but left out of the text, and why: near misses first."""
 
     section: SectionName
     memory_id: UUID | None
@@ -105,7 +105,7 @@ class ContextResult(Wire):
 
     @property
     def memory_ids(self) -> tuple[UUID, ...]:
-        """The memories whose text is in the context."""
+        """Return the memories whose text is in the context."""
         return tuple(item.memory_id for section in self.sections for item in section.items if item.memory_id)
 
 
@@ -119,7 +119,7 @@ class NewSource(Wire):
 
 
 class Source(Wire):
-    """What can be looked up, as agents are told of it."""
+    """A source, as agents are told of it."""
 
     name: str
     kind: SourceKind

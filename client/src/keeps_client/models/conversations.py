@@ -66,10 +66,9 @@ class SessionNotes(Wire):
 
 
 class ExchangeReceipt(Wire):
-    """What became of an exchange: a receipt for each message, in order; for each fact that was read in it; and the
-    notes.
+    """The result of an exchange: receipts for each message, in order, and for each fact found; and the notes.
 
-    `recalled`: how many messages only repeated what Keeps had said, and were not stored again (`unchanged`).
+    `recalled`: the number of messages that only repeated what Keeps had said, and were not stored again (`unchanged`).
     """
 
     session_id: str
@@ -80,7 +79,7 @@ class ExchangeReceipt(Wire):
 
 
 class NewActivity(Wire):
-    """What an agent did by itself: a line of its daily log, the outcome of a recipe or task, a heartbeat."""
+    """An agent's own activity: a line of its daily log, the outcome of a recipe or task, a heartbeat."""
 
     content: Content
     activity: ActivityKind = "daily_log"

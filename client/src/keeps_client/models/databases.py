@@ -1,4 +1,4 @@
-"""Databases that can be asked, in plain language or in SQL, and what was asked of them."""
+"""Databases that can be queried, in plain language or in SQL, and the audit of queries."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class DataQuestion(Wire):
 
 
 class DatabaseQuery(Wire):
-    """What to ask of one database: SQL, or a question in plain language."""
+    """A query to one database: SQL, or a question in plain language."""
 
     sql: Sql | None = None
     question: Question | None = None
@@ -137,8 +137,7 @@ class AuditQuery(Wire):
 
 
 class QueryAudit(Wire):
-    """Something that was asked of a database, and what came of it. `rule`: which one of the gate refused it, or how it
-    failed."""
+    """The audit of a query. `rule`: the rule of the gate that refused it, or the kind of failure."""
 
     audit_id: UUID
     user_id: str

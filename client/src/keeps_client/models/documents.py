@@ -34,8 +34,11 @@ SUFFIXES: dict[str, tuple[str, ...]] = {
 
 
 class NewDocument(Wire):
-    """What is said of a document that is added. `source`: where it comes from, such as a path or an address; added
-    again under it, it is a new version. Without a title it is called as it calls itself, else as its file."""
+    """The attributes of a new document.
+
+    `source`: its origin, such as a path or an address; added again under it, it is a new version. Without a title it
+    has the title in its text, else its file name.
+    """
 
     title: Title | None = None
     source: DocumentSource | None = None
@@ -45,7 +48,7 @@ class NewDocument(Wire):
     replaces: DocumentSource | None = None
     """The source it had before, where it was renamed: it stays the document that it was."""
     passage_tokens: PassageTokens | None = None
-    """How long a passage is at most; of a new version as before, at first 256."""
+    """Maximum length of a passage; by default that of the previous version, at first 256."""
 
 
 class Document(Wire):
@@ -75,9 +78,13 @@ class Document(Wire):
 
 
 class DocumentReceipt(Wire):
-    """What became of a document. `stored`: passages that are new; `known`: that were there, also in other documents;
-    `removed`: that no document says any more. `hidden`: characters that were there and not shown, which are left
-    out."""
+    """The result of adding a document.
+
+    - `stored`: new passages.
+    - `known`: passages that existed, also in other documents.
+    - `removed`: passages that no document has any more.
+    - `hidden`: characters that are in the file but not shown, which are left out.
+    """
 
     status: DocumentStatus
     document: Document
@@ -89,8 +96,12 @@ class DocumentReceipt(Wire):
 
 
 class FolderStep(Wire):
-    """What became of a file, `path` within the folder. `gone`: its document has no file any more, and stays; `detail`
-    says why one was refused, or what it was called before; `notes` are those of its receipt."""
+    """The result for a file, `path` within the folder.
+
+    - `gone`: its document has no file any more, and stays.
+    - `detail`: why a file was refused, or its previous name.
+    - `notes`: those of its receipt.
+    """
 
     path: str
     action: FolderAction
@@ -100,14 +111,14 @@ class FolderStep(Wire):
 
 
 class FolderReceipt(Wire):
-    """What became of each file. `others`: how many are of no known format."""
+    """The results for all files. `others`: the number of files in no known format."""
 
     steps: tuple[FolderStep, ...]
     others: int = 0
 
 
 class DocumentDeleted(Wire):
-    """What went: passages that no other document says, and those that stay since another does."""
+    """The result of a deletion: removed passages, and those that stay since another document has them."""
 
     document_id: UUID
     removed: int

@@ -77,7 +77,7 @@ class Difference(Wire):
 
 
 class Verification(Wire):
-    """Whether the stored rows of a tenant are, to the byte, what its events tell. `compared`: rows of each table."""
+    """The result of comparing a tenant's rows with its events, byte by byte. `compared`: rows of each table."""
 
     tenant_id: str
     equal: bool
@@ -94,7 +94,10 @@ class ReplayedTable(Wire):
 
 
 class LogRetention(Wire):
-    """What retention did: events recorded before `before` that are gone, and those that replay still needs."""
+    """The result of retention: numbers of removed events, and of older ones that replay still needs.
+
+    The removed events are from before `before`.
+    """
 
     before: datetime
     removed: int
@@ -106,7 +109,7 @@ EventPattern = Annotated[str, StringConstraints(min_length=1, max_length=100, pa
 
 
 class NewWebhook(Wire):
-    """Where to send a tenant's events, and which."""
+    """The URL for a tenant's events, and their types."""
 
     url: Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
     types: Annotated[tuple[EventPattern, ...], Field(fail_fast=True, min_length=1, max_length=50)] = ("*",)

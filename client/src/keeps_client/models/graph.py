@@ -117,7 +117,7 @@ class Merge(Wire):
 
 
 class TraverseRequest(Wire):
-    """Where to begin and how to go on: within `depth` steps, or along a pattern.
+    """A start and a way to continue: within `depth` steps, or along a pattern.
 
     A pattern names types of entities and relations in turn, `*` for any and `a|b` for several:
     `person -works_at-> org <-works_at- person`.
@@ -132,7 +132,7 @@ class TraverseRequest(Wire):
 
 
 class PathRequest(Wire):
-    """Between which entities to find the shortest path."""
+    """The two entities to find the shortest path between."""
 
     source: EntityName | UUID
     target: EntityName | UUID
@@ -142,10 +142,10 @@ class PathRequest(Wire):
 
 
 class Traversal(Wire):
-    """What was reached.
+    """The entities and relations that were reached.
 
-    `entities` nearest first, with their `depths`; `relations` between them; `paths` as lists of entities, where a
-    pattern or a shortest path was asked for. `truncated`: there is more than the limit allowed.
+    `entities` nearest first, with their `depths`; `relations` between them; `paths` as lists of entities, for a pattern
+    or a shortest path. `truncated`: there is more than the limit allowed.
     """
 
     entities: list[Entity]
@@ -156,7 +156,7 @@ class Traversal(Wire):
 
 
 class Reading(Wire):
-    """What reading memories for entities found. `pending`: memories that are still to be read."""
+    """The result of reading memories for entities. `pending`: memories that are still to be read."""
 
     memories: int
     entities: int

@@ -19,14 +19,14 @@ class Used(Wire):
 
 
 class Week(Wire):
-    """How many memories were made in the week that begins on `week`."""
+    """The number of memories made in the week that begins on `week`."""
 
     week: date
     memories: int
 
 
 class StorageSample(Wire):
-    """What the tenant held at the end of a day."""
+    """The tenant's storage at the end of a day."""
 
     day: date
     memories: int
@@ -35,7 +35,7 @@ class StorageSample(Wire):
 
 
 class Decay(Wire):
-    """How many short-term memories fade within so many days unless they are read, and how many have."""
+    """The number of short-term memories that fade within so many days unless they are read, and that have faded."""
 
     within_a_day: int
     within_a_week: int
@@ -85,7 +85,7 @@ class Insights(Wire):
 
 
 class JunkAudit(Wire):
-    """What a promotion run would promote now, and what of it (and of what was promoted before) is junk.
+    """The memories that a promotion run would promote now, and the share of junk in them and in earlier promotions.
 
     `examples`: up to 10 texts of the asking user that were promoted and look like junk.
     """

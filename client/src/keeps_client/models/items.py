@@ -68,12 +68,12 @@ class Item(Wire):
 
 class _Operation(Wire):
     def model_post_init(self, _: object, /) -> None:
-        """Which operation it is is sent, also where nobody gave it."""
+        """Mark the kind of operation as set, so that it is always sent."""
         self.model_fields_set.add("op")
 
 
 class GetItem(_Operation):
-    """One item. `refresh_ttl`: its time to live begins anew."""
+    """One item. `refresh_ttl`: restart its time to live."""
 
     op: Literal["get"] = Field(default="get", validation_alias="op")
     namespace: Namespace
@@ -82,8 +82,11 @@ class GetItem(_Operation):
 
 
 class PutItem(_Operation):
-    """Store a value in place of what was there. It is found by what `texts` say (by name), or else by the whole value;
-    with `index` false it is not found by meaning. `ttl_minutes`: how long it lives from its last write or refresh."""
+    """Store a value in place of the previous one.
+
+    It is found by its `texts` (by name), or else by the whole value; with `index` false it is not found by meaning.
+    `ttl_minutes`: its lifetime since the last write or refresh.
+    """
 
     op: Literal["put"] = Field(default="put", validation_alias="op")
     namespace: Namespace
@@ -95,7 +98,7 @@ class PutItem(_Operation):
 
 
 class DeleteItem(_Operation):
-    """Remove an item now, also from the log; one that is not there is gone already."""
+    """Remove an item now, also from the log; a missing one is no error."""
 
     op: Literal["delete"] = Field(default="delete", validation_alias="op")
     namespace: Namespace
@@ -152,8 +155,10 @@ ItemOperation = Annotated[_READS | PutItem | DeleteItem | SweepItems, Field(disc
 
 
 class ItemResult(Wire):
-    """What one operation gave: an item or none, items, namespaces, or how many were removed. `more`: there are items
-    after these, which would have been too much at once."""
+    """The result of one operation: an item or none, items, namespaces, or the number of removed ones.
+
+    `more`: there are further items, which would have been too much at once.
+    """
 
     item: Item | None = None
     items: list[Item] = Field(default_factory=list[Item])
@@ -163,7 +168,7 @@ class ItemResult(Wire):
 
 
 class ItemReads(Wire):
-    """Operations that change nothing but times to live. `omit_expired`: leave out what is over and not yet removed."""
+    """Operations that change nothing but times to live. `omit_expired`: leave out expired items not yet removed."""
 
     operations: Annotated[list[ReadOperation], Field(max_length=MAX_OPERATIONS)]
     omit_expired: bool = True
@@ -188,7 +193,7 @@ class NamespaceQuery(Wire):
 
 
 class UserNamespaces(Wire):
-    """A user who has items, and in which namespaces."""
+    """A user who has items, and their namespaces."""
 
     user_id: str
     namespaces: list[tuple[str, ...]]

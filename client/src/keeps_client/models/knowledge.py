@@ -46,7 +46,7 @@ class KnowledgeUpsert(Wire):
 
 
 class Upserted(Wire):
-    """Whether a fact was new, and its id."""
+    """The result of an upsert: the fact's id, and whether it is new."""
 
     status: Literal["created", "updated"]
     id: str

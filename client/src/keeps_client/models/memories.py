@@ -1,4 +1,4 @@
-"""What a memory is, how one is written, and what a write answers."""
+"""Memories: a stored memory, the input of a write, and its receipt."""
 
 from __future__ import annotations
 
@@ -46,8 +46,11 @@ Importance = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class Life(Wire):
-    """How a memory is used, and how it fades: `retention` from 1 (just used) to 0; under 0.3, at `fades_at`, it is
-    archived unless it is recalled before. Both are None for what does not fade: long-term memories and knowledge."""
+    """The usage and fading of a memory.
+
+    `retention` falls from 1 (just used) to 0; under 0.3, at `fades_at`, the memory is archived unless it is recalled
+    before. Both are None for memories that do not fade: long-term memories and knowledge.
+    """
 
     access_count: int
     last_accessed_at: datetime | None = None
@@ -139,7 +142,7 @@ class NewMemory(Wire):
 
 
 class MemoryChange(Wire):
-    """What `update` may change. Only fields that are given change; None empties a field that may be empty."""
+    """The changes of an `update`. Only given fields change; None empties a field that may be empty."""
 
     content: Content = ""
     value: Json = None
@@ -165,12 +168,12 @@ class MemoryChange(Wire):
 
 
 class Receipt(Wire):
-    """What became of one write.
+    """The result of one write.
 
     `unchanged`: it was there already. `superseded`: it was stored as an older truth, since a newer one is known.
     `event_id` names the event that records it (None when nothing changed); `indexed` tells whether the vector is
-    stored, too: if not, the memory is found by its words until the index catches up. `providers`: of a forgetting,
-    which of them held it; `failed_providers`: which of them hold it still, since they are read-only.
+    stored, too: if not, the memory is found by its words until the index catches up. `providers`: those that a
+    forgotten memory was removed from; `failed_providers`: read-only ones that still have it.
     """
 
     status: ReceiptStatus
@@ -183,7 +186,7 @@ class Receipt(Wire):
 
 
 def _parsed(filters: object) -> object:
-    """Filters as JSON, which they are in a query."""
+    """Return filters from JSON, the form that they have in a query."""
     if not isinstance(filters, str):
         return filters
     try:
@@ -256,7 +259,7 @@ class ForgottenKey(Wire):
 
 
 class KeysMoved(Wire):
-    """What is stored under `key`, and under all keys below it (`key/…`), is to be under `to`."""
+    """A move of all that is stored under `key` and the keys below it (`key/…`) to `to`."""
 
     namespace: Namespace
     key: Key
@@ -264,7 +267,7 @@ class KeysMoved(Wire):
 
 
 class KeysForgotten(Wire):
-    """What is stored under `key`, and under all keys below it (`key/…`), is to be forgotten."""
+    """A removal of all that is stored under `key` and the keys below it (`key/…`)."""
 
     namespace: Namespace
     key: Key
@@ -272,7 +275,7 @@ class KeysForgotten(Wire):
 
 
 class KeysChanged(Wire):
-    """How many keys it was."""
+    """The number of changed keys."""
 
     changed: int
 

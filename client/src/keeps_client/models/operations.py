@@ -1,4 +1,4 @@
-"""Operations: what background jobs did, and undoing it."""
+"""Operations: the changes of background jobs, and undoing them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Operation(Wire):
 
 
 class OperationChange(Wire):
-    """What an operation did to one memory of the asking user: the changed fields before and after.
+    """A change of one memory of the asking user by an operation: the changed fields before and after.
 
-    `before` is None where the operation made the memory.
+    `before` is None if the operation made the memory.
     """
 
     memory_id: UUID
@@ -52,7 +52,9 @@ class OperationDetail(Operation):
 
 
 class QueueStatus(Wire):
-    """How many jobs of a kind the worker's queue holds in one status: queued, picked, or failed after all attempts."""
+    """The number of jobs of a kind in one status of the worker's queue: queued, picked, or failed after all
+    attempts.
+    """
 
     job: str
     status: str

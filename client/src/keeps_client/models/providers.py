@@ -1,4 +1,4 @@
-"""Memory providers: what they can do, and what they hold."""
+"""Memory providers: their capabilities and entries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ EntryKey = Annotated[Text, StringConstraints(min_length=1, max_length=355)]
 
 
 class ProviderCapabilities(Wire):
-    """What a provider says of itself. `content_types`: those it takes, or `*` for any; `read_only`: derived from
-    others."""
+    """The capabilities of a provider. `content_types`: those it accepts, or `*` for any; `read_only`: derived."""
 
     provider_id: Name
     tier: Tier
@@ -39,7 +38,7 @@ class ProviderInfo(ProviderCapabilities):
 
 
 class NewEntry(Wire):
-    """What to store under a key. `metadata["content_type"]` says what it is."""
+    """A value to store under a key. `metadata["content_type"]` is its type."""
 
     value: Json
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
@@ -52,7 +51,7 @@ class AppendText(Wire):
 
 
 class Entry(Wire):
-    """What a provider holds under a key."""
+    """The value stored under a key of a provider."""
 
     key: str
     value: JsonValue
@@ -61,7 +60,7 @@ class Entry(Wire):
 
 
 class Rebuilt(Wire):
-    """How many entries a provider has made anew."""
+    """The number of entries that a provider has rebuilt."""
 
     provider_id: str
     entries: int

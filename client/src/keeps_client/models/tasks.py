@@ -95,8 +95,7 @@ class TaskContextChange(Wire):
 
 
 class SubTaskChange(Wire):
-    """What is known of one sub-task: the named fields are set, its others stay. One that was not there is added as
-    pending."""
+    """A change of one sub-task: the named fields are set, its others stay. A new one is added as pending."""
 
     event_type: Label | None = None
     status: Label | None = None
@@ -105,7 +104,7 @@ class SubTaskChange(Wire):
 
 
 class Deleted(Wire):
-    """What became of a delete: true where there was something to delete."""
+    """The result of a deletion: true if something was deleted."""
 
     success: bool = True
     deleted: bool = True

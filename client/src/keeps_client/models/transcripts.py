@@ -16,11 +16,11 @@ from keeps_client.models.working import ExpectedVersion, StateId
 
 MAX_ENTRY_BYTES, MAX_ENTRY_VALUES = 4 * 1024 * 1024, 100_000
 MAX_STATE_BYTES = 4 * 1024 * 1024
-"""Of one transcript, or of a user in one app."""
+"""Maximum bytes of the state of one transcript, or of a user in one app."""
 MAX_PART_BYTES = 4 * 1024 * 1024
 """A part ends with the entry that reaches it."""
 AppName = Annotated[Text, StringConstraints(min_length=1, max_length=200)]
-"""Whose transcripts they are: the application, 1 to 200 characters."""
+"""The application of the transcripts, 1 to 200 characters."""
 State = Annotated[dict[StateId, Json], Field(max_length=1_000)]
 """Keys to set, each to a JSON value of at most 256 KiB."""
 
@@ -98,7 +98,7 @@ class TranscriptChange(NewStates):
 
 
 class Appended(Wire):
-    """How a transcript stands after a write. `appended`: how many entries were new."""
+    """A transcript's position after a write. `appended`: the number of new entries."""
 
     app: str
     transcript_id: str
@@ -140,7 +140,7 @@ class TranscriptQuery(AppOf):
 
 
 class AppState(Wire):
-    """What an app keeps beside its transcripts: of the user, and of all users."""
+    """An app's state outside its transcripts: of the user, and of all users."""
 
     app: str
     user_state: dict[str, JsonValue]

@@ -53,7 +53,7 @@ class WorkingItem(Wire):
 
 
 class WorkingValue(Wire):
-    """What to store under a key. `ttl_seconds`: gone after so long, unless written again."""
+    """A value to store under a key. `ttl_seconds`: lifetime, unless it is written again."""
 
     value: Json
     expected_version: ExpectedVersion | None = None
@@ -68,8 +68,10 @@ class NewWorkingItem(WorkingValue):
 
 
 class AtomicChange(Wire):
-    """Where to change a value in one statement: `path` is a key, or `key.sub.path` into its JSON; with `whole` it is a
-    key as it stands, points and all."""
+    """The place of a change in one statement.
+
+    `path` is a key, or `key.sub.path` into its JSON; with `whole` it is a key as it stands, points and all.
+    """
 
     plan_id: StateId
     path: Path
@@ -114,7 +116,7 @@ class AtomicIncrement(AtomicChange):
 
 
 class AtomicResult(Wire):
-    """What stands at `path` now, and the version of the whole key."""
+    """The value at `path` after a change, and the version of the whole key."""
 
     plan_id: str
     path: str
@@ -124,7 +126,7 @@ class AtomicResult(Wire):
 
 
 class WorkingDeleted(Wire):
-    """What became of a delete of one key."""
+    """The result of deleting one key."""
 
     success: bool = True
     deleted: bool
@@ -132,7 +134,7 @@ class WorkingDeleted(Wire):
 
 
 class WorkingCleared(Wire):
-    """What became of a delete of all keys of a plan."""
+    """The result of deleting all keys of a plan."""
 
     success: bool = True
     count_deleted: int

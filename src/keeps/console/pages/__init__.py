@@ -45,5 +45,5 @@ PAGES: dict[str, Page] = {
     **admin.PAGES,
     **demo.PAGES,
 }
-"""By method and path, such as `GET /ui/memories`."""
+"""Pages by method and path, such as `GET /ui/memories`."""
 ROUTES = [_route(said, page) for said, page in PAGES.items()]

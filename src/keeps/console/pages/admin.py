@@ -1,4 +1,4 @@
-"""Admin: keys, webhooks, tenants with their quotas, erasure, and how the installation is."""
+"""Admin: keys, webhooks, tenants with their quotas, erasure, and the state of the installation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def admin(call: Call) -> Response:
 
 
 async def prove(call: Call) -> Response:
-    """Whether the database keeps tenants apart, asked as the role that serves."""
+    """Check tenant isolation in the database, as the serving role."""
     await call.admit("operator")
     for cell in await call.keeps.database.cells.all():
         await probe(cell)
@@ -74,7 +74,7 @@ async def set_quota(call: Call) -> Response:
 
 
 async def erase(call: Call) -> Response:
-    """A user, for good: named twice, then counted."""
+    """Erase a user permanently: the name is entered twice, then the data is counted."""
     form = await call.form("admin")
     user, again = str(form.get("user_id", "")).strip(), str(form.get("again", "")).strip()
     if not user or user != again:

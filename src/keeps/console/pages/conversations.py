@@ -1,4 +1,4 @@
-"""Conversations: their turns, the notes that were made of them, and what was learnt from each turn."""
+"""Conversations: their turns, their notes, and the memories extracted from each turn."""
 
 from __future__ import annotations
 

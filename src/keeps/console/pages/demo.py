@@ -1,4 +1,4 @@
-"""Three months of two tenants, loaded and removed with one click: where nobody signs in, all are one's own."""
+"""Demo data: three months of two tenants, loaded and removed with one click, where nobody signs in."""
 
 from __future__ import annotations
 

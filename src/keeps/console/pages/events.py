@@ -1,4 +1,4 @@
-"""Events: the log as it grows, one event whole, and whether the rows are what the log says."""
+"""Events: the live log, a single event, and verification of the rows against the log."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ LOOKED_AT, SHOWN = 200, 200
 
 
 async def events(call: Call) -> Response:
-    """The newest at the top. `before`: those before a number · `after`: only what came since."""
+    """Return the newest events first. `before`: those before a number · `after`: only newer ones."""
     types, after, before = call.chosen("type"), call.number("after"), call.number("before")
     if after is not None:
         new = await call.memory.events(after=after, types=types, limit=SHOWN)
-        newest = max([after, *(each.sequence for each in new)])
+        newest = max([after, *(event.sequence for event in new)])
         return call.page("event_rows.html", items=new[::-1], newest=newest, older=None, live=True)
     last = await call.keeps.events.last_sequence(call.scope)
     before = last + 1 if before is None else before
     start = max(0, before - 1 - LOOKED_AT)
-    found = page = await call.memory.events(after=start, types=types, limit=SHOWN)
+    loaded = page = await call.memory.events(after=start, types=types, limit=SHOWN)
     while page and page[-1].sequence < before - 1:  # a page ends early where its events hold much
         page = await call.memory.events(after=page[-1].sequence, types=types, limit=SHOWN)
-        found = [*found, *page]
-    items = [each for each in found if each.sequence < before][::-1]
+        loaded = [*loaded, *page]
+    items = [event for event in loaded if event.sequence < before][::-1]
     older = call.more(str(start + 1), "before") if start > 0 else None
     template = "event_rows.html" if call.request.headers.get("hx-request") else "events.html"
     return call.page(template, items=items, newest=last, older=older, live=not call.asked("before"))

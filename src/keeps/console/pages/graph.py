@@ -1,4 +1,4 @@
-"""Graph: from one entity outwards, never the whole; edges as they were true at a time."""
+"""Graph: the neighbourhood of one entity, never the whole; edges as they were true at a time."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ async def entities(call: Call) -> Response:
 async def entity(call: Call) -> Response:
     entity_id = call.given("entity_id")
     as_of = call.moment("as_of")
-    found = await call.memory.get_entity(entity_id, as_of=as_of)
-    relations = await call.memory.get_relations(found.entity_id, as_of=as_of)
-    around = await call.memory.traverse(found.entity_id, depth=1, direction="both", limit=DRAWN)
-    known = {each.entity_id: each for each in [found, *around.entities]}
-    nodes, edges = _drawn(found, known, relations)
+    middle = await call.memory.get_entity(entity_id, as_of=as_of)
+    relations = await call.memory.get_relations(middle.entity_id, as_of=as_of)
+    around = await call.memory.traverse(middle.entity_id, depth=1, direction="both", limit=DRAWN)
+    entities = {item.entity_id: item for item in [middle, *around.entities]}
+    nodes, edges = _drawn(middle, entities, relations)
     memories: list[Memory] = []
-    for each in await call.memory.get_mentions(entity_id=found.entity_id, limit=MENTIONS):
+    for mention in await call.memory.get_mentions(entity_id=middle.entity_id, limit=MENTIONS):
         try:
-            memories.append(await call.memory.get(each.memory_id))
+            memories.append(await call.memory.get(mention.memory_id))
         except KeepsError:
             continue
     return call.page(
         "entity.html",
-        entity=found,
+        entity=middle,
         relations=relations,
-        known=known,
+        known=entities,
         nodes=nodes,
         edges=edges,
         memories=memories,
@@ -81,21 +81,21 @@ async def unmerge(call: Call) -> Response:
 
 
 def _drawn(middle: Entity, known: dict[UUID, Entity], relations: list[Relation]) -> tuple[list[Node], list[Edge]]:
-    """One entity in the middle, its neighbours around it."""
+    """Return the nodes and edges of one entity in the middle with its neighbours around it."""
     beside = list(
         dict.fromkeys(
-            each
+            entity_id
             for relation in relations
-            for each in (relation.source_id, relation.target_id)
-            if each != middle.entity_id and each in known
+            for entity_id in (relation.source_id, relation.target_id)
+            if entity_id != middle.entity_id and entity_id in known
         )
     )[:DRAWN]
     place = {middle.entity_id: Node(middle, WIDTH / 2, HEIGHT / 2)}
-    for number, each in enumerate(beside):
+    for number, entity_id in enumerate(beside):
         angle = 2 * math.pi * number / len(beside) - math.pi / 2
         x = WIDTH / 2 + (WIDTH / 2 - 90) * math.cos(angle)
         y = HEIGHT / 2 + (HEIGHT / 2 - 40) * math.sin(angle)
-        place[each] = Node(known[each], round(x, 1), round(y, 1))
+        place[entity_id] = Node(known[entity_id], round(x, 1), round(y, 1))
     edges = [
         Edge(relation, place[relation.source_id], place[relation.target_id])
         for relation in relations

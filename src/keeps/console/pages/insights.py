@@ -1,4 +1,4 @@
-"""Insights: growth, kinds and layers, what will fade, how much of it is junk."""
+"""Insights: growth, kinds and layers, memories about to fade, and the share of junk."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from keeps.console.views import curve
 
 
 async def insights(call: Call) -> Response:
-    """The page at once; its numbers, for which all memories are counted, when they are there."""
+    """Return the page at once; its numbers, which count all memories, follow."""
     return call.page("insights.html", found=None)
 
 
 async def numbers(call: Call) -> Response:
-    found = await call.memory.insights()
+    report = await call.memory.insights()
     return call.page(
         "insight_numbers.html" if call.request.headers.get("hx-request") else "insights.html",
-        found=found,
-        growth=curve([each.memories for each in found.growth]),
-        storage=curve([each.bytes for each in found.storage]),
-        tokens=[(job, f"{count:,}") for job, count in found.llm_tokens.items()],
-        most=max([1, *found.by_kind.values(), *found.by_layer.values(), *found.common_tags.values()]),
+        found=report,
+        growth=curve([day.memories for day in report.growth]),
+        storage=curve([day.bytes for day in report.storage]),
+        tokens=[(job, f"{count:,}") for job, count in report.llm_tokens.items()],
+        most=max([1, *report.by_kind.values(), *report.by_layer.values(), *report.common_tags.values()]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Knowledge: documents with their passages marked, databases with what may be asked of them, and who asked what."""
+"""Knowledge: documents with their passages marked, databases with their tables, and the audit of queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE, TEXT = 30, 20_000
 
 async def knowledge(call: Call) -> Response:
     query = call.asked("q")
-    found: DocumentHits | None = await call.memory.search_documents(query) if query else None
+    hits: DocumentHits | None = await call.memory.search_documents(query) if query else None
     page = await call.memory.list_documents(limit=PAGE, cursor=call.asked("cursor") or None)
     try:
         databases = await call.memory.list_databases()
@@ -23,7 +23,7 @@ async def knowledge(call: Call) -> Response:
         databases = []
     return call.page(
         "knowledge.html",
-        found=found,
+        found=hits,
         items=page.items,
         more=call.more(page.next_cursor),
         databases=databases,
@@ -35,12 +35,12 @@ async def knowledge(call: Call) -> Response:
 async def document(call: Call) -> Response:
     document_id = call.given("document_id")
     start = call.number("start") or 0
-    found = await call.memory.get_document(document_id)
+    stored = await call.memory.get_document(document_id)
     text = await call.memory.read_document(document_id, start=start, length=TEXT)
     end = text.start + len(text.text)
     return call.page(
         "document.html",
-        document=found,
+        document=stored,
         text=text,
         end=end,
         before=call.more(str(max(0, start - TEXT)), "start") if start else None,
@@ -50,16 +50,16 @@ async def document(call: Call) -> Response:
 
 
 def _pieces(text: DocumentText) -> list[tuple[UUID | None, str]]:
-    """The text in stretches: each passage with its id, and what stands between passages."""
-    found: list[tuple[UUID | None, str]] = []
+    """Return the text in pieces: each passage with its id, and the text between passages."""
+    pieces: list[tuple[UUID | None, str]] = []
     place = text.start
     for each in text.passages:
         start, end = max(place, each.start), min(each.end, text.start + len(text.text))
-        found.append((None, text.text[place - text.start : start - text.start]))
-        found.append((each.memory_id, text.text[start - text.start : end - text.start]))
+        pieces.append((None, text.text[place - text.start : start - text.start]))
+        pieces.append((each.memory_id, text.text[start - text.start : end - text.start]))
         place = max(place, end)
-    found.append((None, text.text[place - text.start :]))
-    return [(memory_id, piece) for memory_id, piece in found if piece]
+    pieces.append((None, text.text[place - text.start :]))
+    return [(memory_id, piece) for memory_id, piece in pieces if piece]
 
 
 async def queries(call: Call) -> Response:

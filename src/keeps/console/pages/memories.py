@@ -1,4 +1,4 @@
-"""Memories: the list of all, by filters; a new one; many forgotten at once; import and export."""
+"""Memories: the filtered list; create, forget many, import, export."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ async def memories(call: Call) -> Response:
 
 
 def _filters(call: Call) -> dict[str, Any] | None:
-    found: list[dict[str, Any]] = [
+    conditions: list[dict[str, Any]] = [
         {field: {"eq": call.asked(field)}}
         for field in ("kind", "layer", "namespace", "session_id", "agent_id", "content_type", "source")
         if call.asked(field)
     ]
     if call.asked("tag"):
-        found.append({"tags": {"contains": call.asked("tag")}})
+        conditions.append({"tags": {"contains": call.asked("tag")}})
     if call.asked("text"):
-        found.append({"content": {"contains": call.asked("text")}})
+        conditions.append({"content": {"contains": call.asked("text")}})
     if call.asked("mine"):
-        found.append({"user_id": {"eq": call.scope.user_id}})
-    return {"AND": found} if found else None
+        conditions.append({"user_id": {"eq": call.scope.user_id}})
+    return {"AND": conditions} if conditions else None
 
 
 async def new(call: Call) -> Response:
@@ -50,29 +50,29 @@ async def new(call: Call) -> Response:
 
 async def remember(call: Call) -> Response:
     form = await call.form()
-    said = {name: str(value).strip() for name, value in form.items()}
+    fields = {name: str(value).strip() for name, value in form.items()}
     receipt = await call.memory.remember(
-        said.get("content", ""),
-        kind=said.get("kind", "semantic"),  # pyright: ignore[reportArgumentType]
-        tags=tuple(each for each in said.get("tags", "").split(",") if each.strip()),
-        visibility=said.get("visibility", "private"),  # pyright: ignore[reportArgumentType]
+        fields.get("content", ""),
+        kind=fields.get("kind", "semantic"),  # pyright: ignore[reportArgumentType]
+        tags=tuple(tag for tag in fields.get("tags", "").split(",") if tag.strip()),
+        visibility=fields.get("visibility", "private"),  # pyright: ignore[reportArgumentType]
         index="now",
     )
     return call.go(f"/ui/memories/{receipt.memory_id}", receipt.status)
 
 
 async def forget_many(call: Call) -> Response:
-    """First what would go; then, confirmed, it goes."""
+    """Show what would be forgotten; then, confirmed, forget it."""
     form = await call.form()
-    ids = [str(each) for each in form.getlist("id")][:MOST_AT_ONCE]
+    ids = [str(value) for value in form.getlist("id")][:MOST_AT_ONCE]
     if not ids:
         raise ValidationFailedError("choose the memories that are to be forgotten first")
     if not form.get("sure"):
-        return call.page("forget_many.html", items=[await call.memory.get(each) for each in ids])
+        return call.page("forget_many.html", items=[await call.memory.get(memory_id) for memory_id in ids])
     done, failed = 0, 0
-    for each in ids:
+    for memory_id in ids:
         try:
-            await call.memory.forget(each)
+            await call.memory.forget(memory_id)
             done += 1
         except (NotFoundError, ConflictError):
             failed += 1
@@ -87,7 +87,7 @@ async def export(call: Call) -> Response:
 
 
 async def bring(call: Call) -> Response:
-    """JSON lines of an export, or a piece of them after `first` lines: what is there stays as it is."""
+    """Import JSON lines of an export, or a part after `first` lines; existing memories stay as they are."""
     form = await call.form("admin")
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:

@@ -1,4 +1,4 @@
-"""One memory: what it says, who may see it, how it fades, what it said before."""
+"""One memory: its content, visibility, fading and earlier versions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POINTS, VERSIONS = 60, 50
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a change made of a memory."""
+    """A version of a memory after a change."""
 
     event: Event
     number: object
@@ -30,8 +30,12 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Fading:
-    """`points` of a curve from `begins` to `ends`; `read`: the same, were it recalled now; `now` and `archived`: how
-    far from the left and from the top."""
+    """A curve of fading.
+
+    - `points`: the curve from `begins` to `ends`.
+    - `read`: the same, if the memory were recalled now.
+    - `now` and `archived`: distances from the left and from the top.
+    """
 
     points: str
     read: str
@@ -45,12 +49,12 @@ async def memory(call: Call) -> Response:
     memory_id = call.given("memory_id")
     history = await call.memory.history(memory_id)
     try:
-        found = await call.memory.get(memory_id)
+        stored = await call.memory.get(memory_id)
     except NotFoundError:
-        found = None
+        stored = None
         if not history:
             raise
-    mentions = await call.memory.get_mentions(memory_id=memory_id, limit=20) if found is not None else []
+    mentions = await call.memory.get_mentions(memory_id=memory_id, limit=20) if stored is not None else []
     entities = []
     for each in mentions:
         try:
@@ -59,11 +63,11 @@ async def memory(call: Call) -> Response:
             continue
     return call.page(
         "memory.html",
-        memory=found,
+        memory=stored,
         memory_id=memory_id,
         versions=await asyncio.to_thread(_versions, history[-VERSIONS:]),
         older=max(0, len(history) - VERSIONS),
-        fading=None if found is None else _fading(found),
+        fading=None if stored is None else _fading(stored),
         entities=entities,
     )
 
@@ -98,7 +102,7 @@ async def restore(call: Call) -> Response:
 
 
 async def remove(call: Call) -> Response:
-    """For good: first what would go, then it goes."""
+    """Erase a memory permanently: show what would go, then erase it."""
     memory_id = call.given("memory_id")
     form = await call.form()
     if not form.get("sure"):
@@ -114,25 +118,25 @@ async def remove(call: Call) -> Response:
 
 
 def _versions(history: list[Event]) -> list[Version]:
-    found: list[Version] = []
+    versions: list[Version] = []
     before: str | None = None
     for event in history:
         image = event.data.get("memory")
-        said = image.get("content") if isinstance(image, dict) else None
-        changed = isinstance(said, str) and before is not None and said != before
-        found.append(
+        content = image.get("content") if isinstance(image, dict) else None
+        changed = isinstance(content, str) and before is not None and content != before
+        versions.append(
             Version(
                 event,
                 image.get("version") if isinstance(image, dict) else None,
-                word_diff(before or "", said) if changed and isinstance(said, str) else [],
+                word_diff(before or "", content) if changed and isinstance(content, str) else [],
             )
         )
-        before = said if isinstance(said, str) else before
-    return found[::-1]
+        before = content if isinstance(content, str) else before
+    return versions[::-1]
 
 
 def _fading(found: Memory) -> Fading | None:
-    """Retention since it was last used and until it has faded, unless it is used before."""
+    """Return the retention since the last use until it has faded, unless it is used before."""
     life = found.life
     if life is None or life.fades_at is None:
         return None

@@ -1,4 +1,4 @@
-"""Time: what was known at a moment, in answers, in the list and in the graph, and what changed between two."""
+"""Time: the state at a moment in answers, in the list and in the graph, and the changes between two moments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def time(call: Call) -> Response:
     query = call.asked("q")
     then = await call.memory.recall(query, limit=10, as_of=until) if query else None
     today = await call.memory.recall(query, limit=10) if query else None
-    known = {hit.memory.memory_id for hit in then.hits} if then is not None else set()
+    recalled_ids = {hit.memory.memory_id for hit in then.hits} if then is not None else set()
     current = {hit.memory.memory_id for hit in today.hits} if today is not None else set()
     changes = await _between(call, since, until)
     name = call.asked("entity")
@@ -34,7 +34,7 @@ async def time(call: Call) -> Response:
         until=until,
         then=then,
         today=today,
-        known=known,
+        known=recalled_ids,
         current=current,
         listed=await _listed(call, until),
         edges=[await _edges(call, name, until), await _edges(call, name, None)] if name else None,
@@ -44,26 +44,26 @@ async def time(call: Call) -> Response:
 
 
 async def _listed(call: Call, until: datetime) -> list[Memory]:
-    """The newest memories of that moment, as they were: changed, superseded or forgotten since, or not."""
+    """Return the newest memories of that moment as they were, even if changed, superseded or forgotten since."""
     made: JsonValue = {"created_at": {"lte": until.isoformat()}}
     whatever: JsonValue = {"OR": [{field: {"exists": there}} for field in _LIVES for there in (True, False)]}
     page = await call.memory.list(filters={"AND": [made, whatever]}, limit=LISTED * 2)
-    found: list[Memory] = []
+    memories: list[Memory] = []
     for each in page.items:
         with suppress(NotFoundError):  # forgotten by then, or made earlier than it is said to be
             then = await call.memory.get(each.memory_id, as_of=until)
             if then.deleted_at is None and then.superseded_by is None:
-                found.append(then)
-    return found[:LISTED]
+                memories.append(then)
+    return memories[:LISTED]
 
 
 async def _edges(call: Call, name: str, as_of: datetime | None) -> list[tuple[str, str, str]] | None:
-    """What was linked to an entity of this name, by names; None where none was known."""
-    known = (await call.memory.list_entities(name=name, limit=1)).items
-    if not known:
+    """Return the links of an entity of this name, by names; None if there was no such entity."""
+    entities = (await call.memory.list_entities(name=name, limit=1)).items
+    if not entities:
         return None
     try:
-        entity = await call.memory.get_entity(known[0].entity_id, as_of=as_of)
+        entity = await call.memory.get_entity(entities[0].entity_id, as_of=as_of)
     except NotFoundError:
         return None
     relations = await call.memory.get_relations(entity.entity_id, as_of=as_of)
@@ -76,14 +76,14 @@ async def _edges(call: Call, name: str, as_of: datetime | None) -> list[tuple[st
 
 
 async def _between(call: Call, since: object, until: object) -> list[Event]:
-    """The newest events between two moments, of the last MOST of the log."""
+    """Return the newest events between two moments, among the last MOST of the log."""
     last = await call.keeps.events.last_sequence(call.scope)
     events = await call.memory.events(after=max(0, last - MOST), limit=200)
-    found: list[Event] = []
+    between: list[Event] = []
     while events:
-        found += [each for each in events if since <= each.time <= until]  # pyright: ignore[reportOperatorIssue]
+        between += [event for event in events if since <= event.time <= until]  # pyright: ignore[reportOperatorIssue]
         events = await call.memory.events(after=events[-1].sequence, limit=200)
-    return found[::-1]
+    return between[::-1]
 
 
 PAGES = {"GET /ui/time": time}

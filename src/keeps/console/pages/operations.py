@@ -1,4 +1,4 @@
-"""Operations: what background jobs did, row by row, undone as one; the queue."""
+"""Operations: the changes of background jobs by row, undo of a whole operation, and the queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def operations(call: Call) -> Response:
 
 
 async def operation(call: Call) -> Response:
-    found = await call.memory.operation(call.given("operation_id"))
+    record = await call.memory.operation(call.given("operation_id"))
     changes = [
         (
             each,
@@ -27,9 +27,11 @@ async def operation(call: Call) -> Response:
                 if (each.before or {}).get(name) != value and name not in ("content_hash", "version", "updated_at")
             ),
         )
-        for each in found.changes[:CHANGES]
+        for each in record.changes[:CHANGES]
     ]
-    return call.page("operation.html", operation=found, changes=changes, left_out=max(0, len(found.changes) - CHANGES))
+    return call.page(
+        "operation.html", operation=record, changes=changes, left_out=max(0, len(record.changes) - CHANGES)
+    )
 
 
 async def undo(call: Call) -> Response:

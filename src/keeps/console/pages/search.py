@@ -1,4 +1,4 @@
-"""Search: recall as it is typed, with every number of a score."""
+"""Search: recall while typing, with every number of a score."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SHOWN, MISSES = 10, 10
 
 async def search(call: Call) -> Response:
     query = call.asked("q")
-    found = None
+    result = None
     if query:
-        found = await call.memory.recall(
+        result = await call.memory.recall(
             query,
             limit=SHOWN + MISSES,
             kinds=call.chosen("kind"),  # pyright: ignore[reportArgumentType]
@@ -27,14 +27,14 @@ async def search(call: Call) -> Response:
             include_superseded=bool(call.asked("superseded")),
             explain=True,
         )
-    hits = [] if found is None else found.hits
+    hits = [] if result is None else result.hits
     most = max((_points(hit) for hit in hits), default=1.0)
     bars = {hit.memory.memory_id: stacked(_parts(hit), most) for hit in hits}
     explained = [hit.explanation for hit in hits if hit.explanation is not None]
     terms = list(dict.fromkeys(term for each in explained for term in each.matched_terms))
     return call.page(
         "hits.html" if call.request.headers.get("hx-target") == "hits" else "search.html",
-        found=found,
+        found=result,
         hits=hits[:SHOWN],
         misses=hits[SHOWN:],
         bars=bars,
@@ -44,7 +44,7 @@ async def search(call: Call) -> Response:
 
 
 async def welcome(_: Call) -> Response:
-    """What the door asks for, to know whether a key or token is good: who gets here is known, and may read."""
+    """Answer the sign-in check of a key or token: whoever gets here is authenticated, and may read."""
     return Response(status_code=204)
 
 
@@ -57,7 +57,7 @@ def _points(hit: Hit) -> float:
 
 
 def _arms(hits: list[Hit]) -> list[tuple[str, int]]:
-    """Of the hits, how many each way of finding speaks for."""
+    """Return the number of hits that each arm of recall supports."""
     counts: dict[str, int] = {}
     for hit in hits:
         for name, points in _parts(hit):

@@ -1,4 +1,4 @@
-"""Workspace: plans with what agents wrote down for them, and task contexts."""
+"""Workspace: plans with the working memory of agents, and task contexts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ async def plan(call: Call) -> Response:
     plan_id = call.given("plan_id")
     state = await call.memory.list_plan_state(plan_id, limit=KEYS)
     try:
-        found = await call.memory.get_plan(plan_id)
+        stored = await call.memory.get_plan(plan_id)
     except NotFoundError:
-        found = None
+        stored = None
         if not state.items:
             raise
-    return call.page("plan.html", plan=found, plan_id=plan_id, items=state.items)
+    return call.page("plan.html", plan=stored, plan_id=plan_id, items=state.items)
 
 
 async def task(call: Call) -> Response:

@@ -1,12 +1,12 @@
-"""A PostgreSQL server of our own, in a folder, shared by every process that opens it.
+"""An embedded PostgreSQL server in a folder, shared by every process that opens it.
 
-    async with EmbeddedPostgres.open(home) as server: server.app_url ...
+async with EmbeddedPostgres.open(home) as server: server.app_url ...
 
-binaries.py  which programs to run, and as which user
+binaries.py  the programs to run, and the user to run them as
 server.py    initdb, start, recover, stop: one data folder
-lease.py     who uses the server; the last one out stops it
-guard.py     stops the server when all who used it were killed
-places.py    where the parts of a home are, and the passwords
+lease.py     leases of the server's users; the last one out stops it
+guard.py     stops the server when all its users were killed
+places.py    the folders of a home, and its passwords
 home.py      the folder, opened and closed
 """
 

@@ -1,4 +1,7 @@
-"""A home that is backed up: its server copies its log into a folder of its own, from where `keeps.backups` takes it."""
+"""Log archiving for a home with backups.
+
+The server copies its log into a spool, from which `keeps.backups` takes it.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,14 @@ from keeps.db.embedded.server import DataFolder
 ARCHIVE_SECONDS = 30
 """Age at which the log goes to the spool. With the wait of the shipper, a minute at most is lost with the disk."""
 BACKUP_PLAN, SPOOL = "backup.json", "wal-spool"
-"""In the home: where its backups go. Beside the data: the log that waits to be taken there."""
+"""In the home: the file that says where backups go. Beside the data: the log that waits for shipping."""
 
 
 def archiving(home: Path, folder: DataFolder) -> dict[str, str]:
-    """Further settings of the server, where the home has a plan. The log is also summed up, for incremental backups."""
+    """Return the server settings for archiving if the home has a backup plan.
+
+    They include log summaries, for incremental backups.
+    """
     if not (home / BACKUP_PLAN).is_file():
         return {}
     spool = folder.data.parent / SPOOL

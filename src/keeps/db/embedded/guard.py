@@ -1,7 +1,7 @@
-"""Stops the server of a home when all who used it were killed. A process of its own, one for each home.
+"""A process, one for each home, that stops the server after all its users were killed.
 
-It waits by flock(2) for each lease in turn, so it costs nothing until then, and is started by its path with nothing
-imported, so it costs little memory.
+It waits by flock(2) for each lease in turn, so it costs no processor time until then. It is started by its path with
+nothing imported, so it costs little memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def watch(home: Path) -> None:
-    """Wait until nobody has a lease, then stop the server. Returns at once where another guard watches."""
+    """Wait until no process has a lease, then stop the server. Returns at once when another guard watches."""
     descriptor = os.open(home / "guard.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -27,7 +27,7 @@ def watch(home: Path) -> None:
 
 
 def _wait_for(lease: Path) -> None:
-    """Until whoever holds it lets go of it, or dies."""
+    """Wait until the holder of a lease releases it or dies."""
     try:
         descriptor = os.open(lease, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -37,7 +37,7 @@ def _wait_for(lease: Path) -> None:
 
 
 def _ended_before(home: Path, watching: int) -> bool:
-    """Return whether the last user has stopped the server. It usually has, and Keeps is not loaded to find that out."""
+    """Return whether the last user has stopped the server, which is usual, without importing Keeps."""
     descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # as home_lock, which a user holds until the server has ended

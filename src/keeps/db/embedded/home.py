@@ -54,7 +54,7 @@ LOG_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class HomeReport:
-    """What `keeps doctor` and `keeps status` say of a home, without starting anything."""
+    """The state of a home for `keeps doctor` and `keeps status`, read without starting anything."""
 
     home: Path
     data: Path
@@ -67,7 +67,7 @@ class HomeReport:
 
 
 class EmbeddedPostgres:
-    """An open home. The server runs as long as one is open, in any process; closing the last one stops it."""
+    """An open home. The server runs while any process has one open; closing the last one stops it."""
 
     def __init__(self, home: Path, folder: DataFolder, lease: Lease, passwords: dict[str, str], socket: Path) -> None:
         self.home = home
@@ -80,10 +80,10 @@ class EmbeddedPostgres:
     async def open(
         cls, home: Path, *, timeout_seconds: float = START_TIMEOUT_SECONDS, restoring: bool = False
     ) -> EmbeddedPostgres:
-        """Open a home, making it and starting its server where needed, at the newest schema.
+        """Open a home: make it, start its server and migrate it to the newest schema as needed.
 
-        `restoring`: also one whose restore is not done. Raises UnavailableError, which says what to do, when that is
-        impossible.
+        `restoring` also opens a home whose restore is not complete. Raises UnavailableError, which says what to do,
+        when the home cannot be opened.
         """
         if not restoring and (home / RESTORING).exists():
             raise UnavailableError(
@@ -127,12 +127,12 @@ class EmbeddedPostgres:
             return cls(home, folder, lease, passwords, socket)
 
     def url(self, role: str, database: str = DATABASE) -> str:
-        """A PostgreSQL URL for one of the roles postgres, keeps_owner, keeps_app, over the private socket."""
+        """Return a PostgreSQL URL for the role postgres, keeps_owner or keeps_app, over the private socket."""
         return f"postgresql://{role}:{self._passwords[role]}@/{database}?host={quote(str(self._socket), safe='')}"
 
     @property
     def socket(self) -> Path:
-        """The folder of the socket that the server listens on."""
+        """Return the folder of the socket that the server listens on."""
         return self._socket
 
     def password(self, role: str) -> str:
@@ -144,9 +144,9 @@ class EmbeddedPostgres:
 
     @asynccontextmanager
     async def administered(self) -> AsyncGenerator[asyncpg.Connection]:
-        """A connection as PostgreSQL's administrator, for backups. Raises UnavailableError for what goes wrong.
+        """Open a connection as PostgreSQL's administrator, for backups, and wait for a server that recovers.
 
-        A server that recovers, after a crash or a full disk, is waited for.
+        Raises UnavailableError when anything fails.
         """
         deadline = monotonic() + RECOVERY_SECONDS
         try:
@@ -166,7 +166,7 @@ class EmbeddedPostgres:
             raise UnavailableError(f"the database, or its disk, does not let this happen: {error}") from None
 
     async def _provision(self, timeout_seconds: float) -> None:
-        """Make the database, the roles and the schema where they are not there yet."""
+        """Make the database, the roles and the schema if they are missing."""
         if await self._is_current():
             return
         lock = home_lock(self.home, timeout_seconds)
@@ -180,9 +180,9 @@ class EmbeddedPostgres:
             lock.__exit__(None, None, None)
 
     async def _replayed(self) -> None:
-        """Wait until the log is replayed: a server answers before it can be written to.
+        """Wait until the log is replayed, since a server answers before it accepts writes.
 
-        Raises UnavailableError where it ends meanwhile.
+        Raises UnavailableError when the server ends meanwhile.
         """
         try:
             connection = await asyncpg.connect(self.url(servers.SUPERUSER, "postgres"), timeout=60)
@@ -213,7 +213,7 @@ class EmbeddedPostgres:
             await connection.close()
 
     async def revive(self) -> None:
-        """Start the server again if it is gone: killed, or out of memory. What was committed is there."""
+        """Restart a server that was killed or ran out of memory. Committed data is kept."""
         await asyncio.to_thread(self._revive_blocking)
 
     def _revive_blocking(self) -> None:
@@ -229,11 +229,11 @@ class EmbeddedPostgres:
                 servers.wake_checkpointer(process)
 
     def is_full(self) -> bool:
-        """Whether the disk has no room for the log, which grows by 16 MB."""
+        """Return whether the disk lacks room for the log, which grows by 16 MB."""
         return shutil.disk_usage(self.folder.data).free < 2 * LOG_BYTES
 
     async def close(self) -> None:
-        """Give up our claim; stop the server if it was the last one."""
+        """Release the lease; stop the server if it was the last one."""
         await asyncio.to_thread(self._close_blocking)
 
     def _close_blocking(self) -> None:
@@ -253,7 +253,7 @@ class EmbeddedPostgres:
 
 
 def _check_version(folder: DataFolder, home: Path) -> None:
-    """Raises UnavailableError, which says how to upgrade, where another version of PostgreSQL made the data."""
+    """Raise UnavailableError, which says how to upgrade, if another version of PostgreSQL made the data."""
     made_by, installed = folder.version(), major_version(folder.binaries)
     if made_by > installed:
         raise UnavailableError(
@@ -269,8 +269,10 @@ def _check_version(folder: DataFolder, home: Path) -> None:
 
 
 def prepared_home(home: Path) -> DataFolder:
-    """A home without data, for a restore: its folders, of the users that they shall belong to. Nobody else opens it
-    until the file RESTORING is gone."""
+    """Make a home without data for a restore, with folders owned by their final users.
+
+    No other process opens it until the file RESTORING is gone.
+    """
     home = home.expanduser().absolute()
     user = choose_run_user()
     make_home(home)
@@ -280,7 +282,7 @@ def prepared_home(home: Path) -> DataFolder:
 
 
 def remove_home(home: Path) -> None:
-    """A home with all that it holds, and its server. Only for one that was made by us."""
+    """Remove a home, its contents and its server. Call it only for a home that Keeps made."""
     if not home.is_dir():
         return
     place = server_place(home)
@@ -291,7 +293,10 @@ def remove_home(home: Path) -> None:
 
 
 def stop_unused(home: Path, *, then: Callable[[], None]) -> bool:
-    """Stop the server unless somebody has a lease. `then`: done before another may start one. False: it is in use."""
+    """Stop the server unless a process has a lease.
+
+    `then` runs before another process may start the server. Returns False when the server is in use.
+    """
     with home_lock(home, START_TIMEOUT_SECONDS):
         place = server_place(home)
         if live_leases(home / "leases"):
@@ -306,7 +311,7 @@ def stop_unused(home: Path, *, then: Callable[[], None]) -> bool:
 
 
 def inspect_home(home: Path) -> HomeReport:
-    """Look at a home without changing or starting anything."""
+    """Return the state of a home without changing or starting anything."""
     home = home.expanduser().absolute()
     user = choose_run_user()
     binaries = usable_binaries(user)

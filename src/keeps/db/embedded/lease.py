@@ -1,7 +1,7 @@
-"""Who uses a server: one lock for changes, one leased file for each user of it.
+"""Leases of a server: one lock for changes, one locked file for each user of it.
 
-All by flock(2), which the kernel lets go of when a process ends, however it ends. So a lease that nobody holds
-belongs to a process that died, and a lock is never stale.
+All locks use flock(2), which the kernel releases when a process ends for any reason. A lease that no process holds
+therefore belongs to a dead process, and a lock is never stale.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ POLL_SECONDS = 0.02
 
 @contextlib.contextmanager
 def home_lock(folder: Path, timeout_seconds: float) -> Generator[None]:
-    """Hold the one lock of a home: whoever has it may start or stop the server, or make the data folder.
+    """Hold the lock of a home; its holder may start or stop the server, or make the data folder.
 
-    Raises UnavailableError after `timeout_seconds`: another process has been starting or recovering all that time.
+    Raises UnavailableError when another process has been starting or recovering for `timeout_seconds`.
     """
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -40,7 +40,7 @@ def home_lock(folder: Path, timeout_seconds: float) -> Generator[None]:
 
 
 class Lease:
-    """A claim on the server, for as long as this object is open or its process lives."""
+    """A claim on the server that lasts while this object is open and its process lives."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -49,7 +49,7 @@ class Lease:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def release(self) -> None:
-        """Give the claim up. Call it under `home_lock`."""
+        """Release the claim. Call it under `home_lock`."""
         self.path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
@@ -57,7 +57,7 @@ class Lease:
 
 
 def live_leases(folder: Path) -> list[int]:
-    """The process ids that hold a lease now; files of the dead are removed. Call it under `home_lock`."""
+    """Return the ids of processes that hold a lease; remove the files of dead ones. Call it under `home_lock`."""
     alive: list[int] = []
     for path in sorted(folder.glob("*-*")) if folder.is_dir() and not folder.is_symlink() else []:
         try:

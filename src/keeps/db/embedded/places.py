@@ -1,4 +1,4 @@
-"""Where the parts of a home are, of whom, and what is made there: each folder belongs to the user that uses it."""
+"""The folders of a home, their owners and their creation. Each folder belongs to the user that uses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keeps.db.embedded.server import DataFolder
 from keeps_client.errors import UnavailableError
 
 UPGRADED, OLD_DATA = "postgres.upgraded", "postgres-{version}"
-"""Beside the data: those that an upgrade has made, whole, until they take its place; and those from before."""
+"""Folders beside the data: a complete upgraded one, until it takes its place, and those of earlier versions."""
 MAX_SOCKET_PATH_BYTES = 90  # the system's limit is 107, and ".s.PGSQL.5432" comes on top
 
 
@@ -39,9 +39,9 @@ def _is_read_only(folder: Path) -> bool:
 
 
 def check_ours(folder: Path) -> None:
-    """As root, only in folders that nobody else can have prepared, or change: links in them would lead root anywhere.
+    """As root, refuse a folder that another user could have prepared or can change.
 
-    Raises UnavailableError, which says what to do.
+    Links in it may lead anywhere. Raises UnavailableError, which says what to do.
     """
     if os.geteuid() != 0:
         return
@@ -56,7 +56,7 @@ def check_ours(folder: Path) -> None:
 
 
 def server_place(home: Path) -> Path | None:
-    """The folder that the server's user owns, if it was made."""
+    """Return the folder that the server's user owns, or None if it was not made."""
     location = home / "server.location"
     if location.is_file() and not location.is_symlink():
         return Path(location.read_text(encoding="utf-8").strip())
@@ -65,7 +65,7 @@ def server_place(home: Path) -> Path | None:
 
 
 def data_folder(home: Path, user: RunUser) -> DataFolder:
-    """Where the data is, or shall be: in the home, or where the run user can reach it when root's home is private."""
+    """Return the data folder: in the home, or where the run user can reach it when root's home is private."""
     place = server_place(home)
     if place is None:
         place = _make_server_place(home, user)
@@ -84,7 +84,7 @@ def data_folder(home: Path, user: RunUser) -> DataFolder:
 
 
 def old_data(place: Path) -> list[Path]:
-    """What upgrades have kept, the last one at the end."""
+    """Return the data folders that upgrades kept, the latest one last."""
     return [each for each in sorted(place.glob(OLD_DATA.format(version="[0-9]*"))) if each.is_dir()]
 
 
@@ -104,7 +104,9 @@ def _make_server_place(home: Path, user: RunUser) -> Path:
 
 
 def new_socket_folder(folder: DataFolder) -> Path:
-    """A folder only the server's user enters; under /tmp where the home's path is too long for a socket."""
+    """Make a socket folder that only the server's user enters; under /tmp when the home's path is too long for a
+    socket.
+    """
     place = folder.data.parent / "socket"
     if len(os.fsencode(place)) <= MAX_SOCKET_PATH_BYTES and "," not in str(place) and '"' not in str(place):
         # As the server's user, in whose folder it is: that user may have put a link there.

@@ -1,4 +1,4 @@
-"""One data folder and the server on it: make, start, recover, stop. Blocking; call it under `home_lock`."""
+"""One data folder and its server: make, start, recover, stop. All calls block; make them under `home_lock`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """Where a server lives: its data, its programs, its log, its user."""
+    """The parts of an embedded server: data, programs, log and user."""
 
     data: Path
     log: Path
@@ -73,7 +73,7 @@ class DataFolder:
         return (self.data / "PG_VERSION").is_file()
 
     def version(self) -> int:
-        """The major version of PostgreSQL that made the data. Raises UnavailableError."""
+        """Return the major version of PostgreSQL that made the data. Raises UnavailableError."""
         # The folder is the server's user's, who may put a link there: it is not followed, and nothing of it is told.
         try:
             descriptor = os.open(self.data / "PG_VERSION", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -84,8 +84,10 @@ class DataFolder:
 
 
 def make_data(folder: DataFolder, superuser_password: str, *further: str) -> None:
-    """initdb into a neighbour and rename it: a half-made data folder is never taken for a whole one. `further`:
-    options of initdb."""
+    """Run initdb in a neighbouring folder and rename it, so that a partial data folder is never used.
+
+    `further` holds additional options of initdb.
+    """
     parent = folder.data.parent
     # All of it as the server's user, in whose folder it happens: root must not follow what that user may have put
     # there.
@@ -122,9 +124,9 @@ def make_data(folder: DataFolder, superuser_password: str, *further: str) -> Non
 
 
 def running_postmaster(data: Path) -> psutil.Process | None:
-    """The server process of this data folder, or None.
+    """Return the server process of this data folder, or None.
 
-    The process named in postmaster.pid counts only if it works in this folder: process ids are reused.
+    The process named in postmaster.pid counts only if it works in this folder, since process ids are reused.
     """
     try:
         pid = int((data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
@@ -139,7 +141,7 @@ def running_postmaster(data: Path) -> psutil.Process | None:
 def start(
     folder: DataFolder, socket_folder: Path, timeout_seconds: float, further: Mapping[str, str]
 ) -> psutil.Process:
-    """Start the server and return its process at once; `wait_until_ready` follows. Clears what a crash left first."""
+    """Clear the remains of a crash, start the server and return its process at once; `wait_until_ready` follows."""
     _bury_the_dead(folder, socket_folder, timeout_seconds)
     options = {**SETTINGS, **further, "unix_socket_directories": _quoted_list_item(str(socket_folder))}
     command = [str(folder.binaries / "bin" / "postgres"), "-D", str(folder.data)]
@@ -168,10 +170,10 @@ def start(
 
 
 def wait_until_ready(folder: DataFolder, server: psutil.Process, timeout_seconds: float) -> Path:
-    """Wait until the server takes connections, as long as it lives: crash recovery may take minutes. Returns the folder
-    of its socket.
+    """Wait until the server accepts connections and return its socket folder.
 
-    Raises UnavailableError with the end of its log when it dies or is not ready in time.
+    Crash recovery may take minutes. Raises UnavailableError with the end of its log when the server dies or is not
+    ready in time.
     """
     deadline = time.monotonic() + timeout_seconds
     while _status(folder.data, server.pid) != "ready":
@@ -192,16 +194,16 @@ def wait_until_ready(folder: DataFolder, server: psutil.Process, timeout_seconds
 
 
 def wake_checkpointer(server: psutil.Process) -> None:
-    """Let the checkpointer of a server that has just started see `archive_timeout`.
+    """Make the checkpointer of a just started server apply `archive_timeout`.
 
-    It starts before recovery ends, when that setting does not count, and sleeps for `checkpoint_timeout`.
+    It starts before recovery ends, when that setting has no effect, and sleeps for `checkpoint_timeout`.
     """
     with contextlib.suppress(psutil.NoSuchProcess):
         server.send_signal(signal.SIGHUP)
 
 
 def start_guard(home: Path) -> None:
-    """Start the process that stops the server when all its users were killed, unless one watches already."""
+    """Start the process that stops the server when all its users were killed, unless one is running."""
     descriptor = os.open(home / "guard.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -225,7 +227,7 @@ def start_guard(home: Path) -> None:
 
 
 def stop(data: Path, timeout_seconds: float = 60.0) -> None:
-    """Stop the server: a fast shutdown, and an immediate one (safe, it recovers) where that takes too long."""
+    """Stop the server by a fast shutdown, then by an immediate one (safe, it recovers) after a timeout."""
     for number in (signal.SIGINT, signal.SIGQUIT):
         process = running_postmaster(data)
         if process is None:
@@ -238,7 +240,7 @@ def stop(data: Path, timeout_seconds: float = 60.0) -> None:
 
 
 def socket_folder_of(data: Path) -> Path | None:
-    """Where the running server listens, as its postmaster.pid says."""
+    """Return the folder that the running server listens in, from its postmaster.pid."""
     try:
         lines = (data / "postmaster.pid").read_text(encoding="utf-8").split("\n")
         return Path(lines[4]) if lines[4] else None
@@ -257,19 +259,19 @@ def log_tail(log: Path, characters: int = 600) -> str:
 
 
 def _bury_the_dead(folder: DataFolder, socket_folder: Path, timeout_seconds: float) -> None:
-    """Make sure that no process of a killed server still works on the data, then remove its lock files.
+    """Make sure that no process of a killed server works on the data, then remove its lock files.
 
-    PostgreSQL itself would refuse to start where the pid was reused by another process of the same user, or is a
-    zombie that nobody reaps; and it is safe to remove the files only when nobody works in the folder any more.
+    PostgreSQL itself refuses to start when the pid was reused by another process of the same user, or is a zombie that
+    was not reaped. The files can be removed safely only when no process works in the folder.
     """
     data = folder.data
     deadline = time.monotonic() + timeout_seconds
-    asked = False
+    terminated = False
     while survivors := [process for process in psutil.process_iter() if _works_in(process, data)]:
         if time.monotonic() > deadline:
             raise UnavailableError(f"processes of a killed server still work in {data}: {[p.pid for p in survivors]}")
-        if time.monotonic() > deadline - timeout_seconds + 5 and not asked:
-            asked = True
+        if time.monotonic() > deadline - timeout_seconds + 5 and not terminated:
+            terminated = True
             for process in survivors:
                 with contextlib.suppress(psutil.Error):
                     process.send_signal(signal.SIGQUIT)
@@ -286,7 +288,7 @@ def _works_in(process: psutil.Process, data: Path) -> bool:
 
 
 def _status(data: Path, pid: int) -> str:
-    """The last line of postmaster.pid: starting, ready, stopping; empty while it is not this server's file."""
+    """Return the last line of postmaster.pid (starting, ready, stopping); empty if the file is not this server's."""
     try:
         lines = (data / "postmaster.pid").read_text(encoding="utf-8").split("\n")
         return lines[7].strip() if int(lines[0]) == pid else ""
@@ -302,5 +304,5 @@ def _is_alive(process: psutil.Process) -> bool:
 
 
 def _quoted_list_item(path: str) -> str:
-    """A path as one item of a PostgreSQL list setting."""
+    """Return a path quoted as one item of a PostgreSQL list setting."""
     return '"' + path.replace('"', '""') + '"'

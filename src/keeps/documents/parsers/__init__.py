@@ -1,7 +1,7 @@
-"""Documents as blocks of text. Each format is a module with one function `parse(data, reading)`; FORMATS names them.
+"""Documents as blocks of text. Each format is a module with one function `parse(data, reading)`, listed in FORMATS.
 
-A parser runs in a process of its own (keeps.documents.host) and is given what a stranger sent: it may be killed, but it
-must not loop over input faster than it grows. What it cannot read well it says in `Reading.notes`.
+A parser runs in a separate process (keeps.documents.host) on untrusted input: it may be killed, but its time must not
+grow faster than its input. It reports what it cannot read well in `Reading.notes`.
 """
 
 from __future__ import annotations
@@ -29,23 +29,26 @@ Kind = Literal["text", "heading", "item", "row", "code"]
 NOTHING_READ = "nothing was read"
 HIDDEN_TEXT, DELETED_TEXT = "hidden text", "deleted text"
 _UNSEEN = str.maketrans("", "", "\u00ad\u2060")
-"""Soft hyphens and joiners, which stand inside words."""
+"""Soft hyphens and joiners inside words."""
 _BREAKS = re.compile("(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b|(?<=\\w)\ufeff(?=\\w)")
-"""Signs of width 0 inside words, but for scripts whose words nothing else parts."""
+"""Zero-width characters inside words, except in scripts that separate words by nothing else."""
 _SMUGGLED = re.compile(
     "(\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)|[\U000e0000-\U000e007f]+"
     "|(?<=[\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]+"
 )
-"""Characters without a shape that can carry a text which nobody sees: tags (flags apart), and rows of variants."""
+"""Invisible characters that can carry a hidden text: tags (except in flags), and runs of variation selectors."""
 
 
 class RefusedError(Exception):
-    """A document that is not taken in, in words for who sent it."""
+    """A document that is refused, with a message for its sender."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`module` of this package reads it. `needs`: one of these it imports; they come with the extra `documents`."""
+    """A format, read by `module` of this package.
+
+    It imports one of the packages in `needs`, which come with the extra `documents`.
+    """
 
     name: str
     suffixes: tuple[str, ...]
@@ -73,7 +76,7 @@ BY_NAME = {each.name: each for each in FORMATS}
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of text that belongs together, with the headings above it and the page that it begins on."""
+    """A range of text that belongs together, with the headings above it and the page that it begins on."""
 
     text: str
     kind: Kind = "text"
@@ -83,7 +86,7 @@ class Block:
 
 @dataclass(slots=True)
 class Reading:
-    """What a parser finds, as it goes on."""
+    """The result of a parser, filled as it proceeds."""
 
     name: str = ""
     blocks: list[Block] = field(default_factory=list[Block])
@@ -97,42 +100,42 @@ class Reading:
     _headings: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
     def heading(self, level: int, text: str, page: int | None = None) -> None:
-        """A heading: what follows stands under it, up to the next of its level or above."""
-        said = " ".join(self._seen(text).split())[:200]
-        if said:
+        """Add a heading: what follows belongs to it, up to the next of its level or above."""
+        title = " ".join(self._seen(text).split())[:200]
+        if title:
             self._headings = [each for each in self._headings if each[0] < level]
-            self.add(said, "heading", page)
-            self._headings.append((level, said))
+            self.add(title, "heading", page)
+            self._headings.append((level, title))
 
     def add(self, text: str, kind: Kind = "text", page: int | None = None) -> None:
-        kept = self._seen(text).strip("\n")
-        if not kept.strip():
+        shown = self._seen(text).strip("\n")
+        if not shown.strip():
             return
-        self.characters += len(kept)
+        self.characters += len(shown)
         if self.characters > MAX_CHARACTERS:
             raise RefusedError(f"it has more than {MAX_CHARACTERS:,} characters; split it")
-        self.blocks.append(Block(kept, kind, tuple(said for _, said in self._headings), page))
+        self.blocks.append(Block(shown, kind, tuple(said for _, said in self._headings), page))
 
     def row(self, names: Iterable[object], values: Iterable[object], page: int | None = None) -> None:
-        """A row of a table, each value with the name of its column; one beyond the names has none."""
+        """Add a row of a table, each value with the name of its column; one beyond the names has none."""
         cells = [("" if value is None else name, value) for name, value in zip_longest(names, values)]
         self.pairs([(_cell(name), _cell(value)) for name, value in cells], page)
 
     def pairs(self, pairs: Iterable[tuple[str, str]], page: int | None = None) -> None:
-        """A row of a table as pairs of a name, which may be empty, and a value."""
+        """Add a row of a table as pairs of a name, which may be empty, and a value."""
         self.add(" | ".join(f"{name}: {value}" if name else value for name, value in pairs if value), "row", page)
 
     def hide(self, characters: int) -> None:
-        """Count characters that are in the file and are not shown."""
+        """Count characters that are in the file but not shown."""
         self.hidden += characters
 
     def leave_out(self, what: str, count: int = 1) -> None:
-        """Count what is left out for another reason, by a name in the plural; of texts their characters."""
+        """Count other omissions, by a name in the plural; of texts, their characters."""
         if count:
             self._left_out[what] += count
 
     def finish(self, data: bytes) -> None:
-        """Say what was left out; keep a heading that nothing stands under as text, or no passage has it."""
+        """Report omissions; keep a heading without text below it as text, or no passage would have it."""
         for number, block in enumerate(self.blocks):
             below = self.blocks[number + 1] if number + 1 < len(self.blocks) else None
             alone = below is None or len(below.headings) <= len(block.headings)
@@ -155,7 +158,7 @@ class Reading:
         return f"it holds only {others}" if others else "it holds no text"
 
     def _seen(self, text: str) -> str:
-        """Return a text without characters that nobody sees; count those that can carry a text of their own."""
+        """Return a text without invisible characters; count those that can carry a hidden text."""
         text = clean(text)
         if text.isascii():
             return text
@@ -181,12 +184,12 @@ def parse(form: str, data: bytes, name: str) -> Reading:
 
 
 def clean(text: str) -> str:
-    """Without what cannot be stored as text; nothing else of it is changed."""
+    """Remove characters that cannot be stored as text; change nothing else."""
     return text.replace("\x00", "").encode("utf-8", "ignore").decode()
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as text: UTF-8, or what their byte order mark says. Raises RefusedError."""
+    """Decode bytes as UTF-8, or as their byte order mark says. Raises RefusedError."""
     encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     if encoding == "utf-8" and b"\x00" in data:
         raise RefusedError("it is no text: it holds NUL bytes")

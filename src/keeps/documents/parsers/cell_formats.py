@@ -1,4 +1,4 @@
-"""Values of cells as a spreadsheet shows them: a small part of Excel's number formats. Pure."""
+"""Formatting of cell values as a spreadsheet shows them: a small part of Excel's number formats. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 )
 _SECTION = re.compile(r'(?:"[^"]{0,99}"|\\.|\[[^\[\]]{0,40}\]|[^;"\\\[]){0,255}')
 _BY_LOCALE = frozenset(("mm-dd-yy", "m/d/yy", "m/d/yyyy", "m/d/yy h:mm", "m/d/yyyy h:mm"))
-"""Formats that Excel shows as each country writes them."""
+"""Formats that Excel shows by locale."""
 _MONTHS = "January February March April May June July August September October November December".split()
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MOST_DIGITS, _MOST_FORMAT = 15, 255
@@ -37,7 +37,7 @@ class _UnknownFormatError(Exception):
 
 
 def shown(value: object, number_format: str) -> str | None:
-    """Return a value as its cell shows it; None where its format shows nothing."""
+    """Return a value as its cell shows it; None if its format shows nothing."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -56,7 +56,7 @@ def shown(value: object, number_format: str) -> str | None:
 
 
 def _plain(value: object) -> str:
-    """Return a value without a format: numbers with as many digits as a cell shows, days without a midnight."""
+    """Return a value without a format: numbers with the digits that a cell shows, dates without a midnight."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.11g}"
     if isinstance(value, datetime):
@@ -68,14 +68,14 @@ def _plain(value: object) -> str:
 
 @lru_cache(maxsize=1_000)
 def _sections(number_format: str) -> tuple[str, ...]:
-    found: list[str] = []
+    sections: list[str] = []
     place = 0
     while True:
         match = _SECTION.match(number_format, place)
-        found.append(match[0] if match else "")
+        sections.append(match[0] if match else "")
         place = match.end() if match else len(number_format)
         if place >= len(number_format) or number_format[place] != ";":
-            return tuple(found)
+            return tuple(sections)
         place += 1
 
 
@@ -155,15 +155,15 @@ def _placed(
         for at in reversed(integers[1:]):
             places[at], rest = rest[-1:], rest[:-1]
         places[integers[0]] = rest
-    said: list[str] = []
+    parts: list[str] = []
     for at, token in enumerate(tokens):
         if at in places:
-            said.append(places[at])
+            parts.append(places[at])
         elif at == point:
-            said.append(f".{part}" if part else "")
+            parts.append(f".{part}" if part else "")
         elif token.kind in ("literal", "percent"):
-            said.append(token.text)
-    return "".join(said)
+            parts.append(token.text)
+    return "".join(parts)
 
 
 def _scientific(amount: Decimal, tokens: tuple[Token, ...], decimals: int) -> str:
@@ -186,16 +186,16 @@ def _moment(value: datetime | date | time | timedelta, number_format: str) -> st
     else:
         moment = value if isinstance(value, datetime) else datetime.combine(value, time())
     twelve = any(token.text in ("am/pm", "a/p") for token in tokens)
-    said: list[str] = []
+    parts: list[str] = []
     for at, token in enumerate(tokens):
         if token.kind == "elapsed":
             whole = seconds if seconds is not None else (moment - datetime(1899, 12, 30)).total_seconds()  # noqa: DTZ001
-            said.append(str(int(whole // {"h": 3_600, "m": 60, "s": 1}[token.text[0]])).rjust(len(token.text), "0"))
+            parts.append(str(int(whole // {"h": 3_600, "m": 60, "s": 1}[token.text[0]])).rjust(len(token.text), "0"))
         elif token.kind == "date":
-            said.append(_part(moment, token.text, minutes=_is_minutes(tokens, at), twelve=twelve))
+            parts.append(_part(moment, token.text, minutes=_is_minutes(tokens, at), twelve=twelve))
         elif token.kind in ("literal", "point", "comma"):
-            said.append(token.text)
-    return "".join(said).strip()
+            parts.append(token.text)
+    return "".join(parts).strip()
 
 
 def _is_minutes(tokens: tuple[Token, ...], at: int) -> bool:

@@ -1,4 +1,4 @@
-"""The character set of a file: what its marks and declarations say, else UTF-8, else windows-1252, as browsers do."""
+"""Character sets of files: from a byte order mark or declaration, else UTF-8, else windows-1252, as in browsers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from keeps.documents.parsers import BYTE_ORDER_MARKS
 
 _LOOKED_THROUGH = 4_096
 _ASCII = ("us-ascii", "ascii", "ansi_x3.4-1968")
-"""What programs declare that know of no other letters, whatever they send."""
+"""Character sets that old programs declare whatever they send."""
 _DECLARED = re.compile(rb"""<meta\s[^>]{0,400}?charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w:.\-]{1,40})""", re.IGNORECASE)
 _XML = re.compile(rb"""<\?xml\s[^>]{0,200}?encoding\s{0,9}=\s{0,9}["']([\w:.\-]{1,40})""", re.IGNORECASE)
 
 
 def decoded(data: bytes, declared: str | None = None) -> str:
-    """Return bytes as text. What no character set explains is replaced by a mark.
+    """Return bytes as text. Undecodable bytes become a replacement character.
 
     Args:
-        declared: the character set that stands outside of the data, as in the header of a message.
+        declared: The character set declared outside the data, as in the header of a message.
     """
     for mark, name in BYTE_ORDER_MARKS:
         if data.startswith(mark):
@@ -37,7 +37,7 @@ def decoded(data: bytes, declared: str | None = None) -> str:
 
 
 def decoded_page(data: bytes, declared: str | None = None) -> str:
-    """Return a page of HTML as text, by what it declares itself where nothing outside of it does."""
+    """Return a page of HTML as text, by its own declaration if there is none outside it."""
     if declared is None:
         for name, sample in (("utf-16-le", b"<\x00"), ("utf-16-be", b"\x00<")):
             if data.startswith(sample):
@@ -51,7 +51,7 @@ def decoded_page(data: bytes, declared: str | None = None) -> str:
 
 
 def codec_of(name: str | None) -> str | None:
-    """Return Python's name of a character set, by what browsers mean by it; None where nobody knows it."""
+    """Return Python's name of a character set, as browsers interpret it; None if it is unknown."""
     if not name:
         return None
     encoding = webencodings.lookup(name.strip(" \"'"))

@@ -1,4 +1,4 @@
-"""Word: what a reader sees with all changes accepted, as headings, paragraphs, lists, tables, notes."""
+"""Word files as a reader sees them with all changes accepted: headings, paragraphs, lists, tables, notes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 @dataclass(slots=True)
 class _Text:
-    """The text of a paragraph or cell, and what stands beside it."""
+    """The text of a paragraph or cell, and the elements beside it."""
 
     parts: list[str] = field(default_factory=list[str])
     beside: list[Any] = field(default_factory=list[Any])
@@ -80,7 +80,7 @@ class _Text:
 
 
 class _Walk:
-    """Goes through a part of the file once."""
+    """Walks through a part of the file once."""
 
     def __init__(self, reading: Reading, styles: StyleSheet, numbering: Numbering) -> None:
         self._reading = reading
@@ -92,7 +92,7 @@ class _Walk:
         self.diagrams: dict[str, Any] = {}
 
     def once(self, root: Any) -> None:
-        """Read a header or footer, unless another one says the same."""
+        """Read a header or footer, unless an identical one was read."""
         said = "".join(root.itertext(qn("w:t")))
         if said not in self._margins:
             self._margins.add(said)
@@ -106,7 +106,7 @@ class _Walk:
         self._beside(text, 0)
 
     def end(self) -> None:
-        """Store what the last paragraph, whose end was deleted, left over."""
+        """Store the rest of the last paragraph, whose end was deleted."""
         if self._carried:
             self._reading.add(self._carried)
             self._carried = ""
@@ -147,16 +147,16 @@ class _Walk:
         own = outline_level(properties) if properties is not None else None
         level = int(heading[1] or 1) if heading else own or style.level
         list_id, list_level = style.list_id, style.list_level
-        told = numbered(properties) if properties is not None else None
-        if told is not None:
-            list_id, list_level = told[0] or list_id, told[1]
+        numbering = numbered(properties) if properties is not None else None
+        if numbering is not None:
+            list_id, list_level = numbering[0] or list_id, numbering[1]
         mark = self._numbering.before(list_id, list_level) if list_id not in (None, "", "0") else ""
         if level:
             if level == 1 and self._reading.title is None:
                 self._reading.title = " ".join(line.split())[:500] or None
             self._reading.heading(level, line if mark == BULLET else f"{mark}{line}")
             return
-        if not mark and list_id != "0" and style.name.lower().startswith("list") and told is None:
+        if not mark and list_id != "0" and style.name.lower().startswith("list") and numbering is None:
             mark = BULLET
         self._reading.add(f"{mark}{line}", "item" if mark else "text")
 
@@ -243,13 +243,13 @@ class _Walk:
         self._reading.leave_out("pictures", pictures)
 
     def _beside(self, text: _Text, depth: int) -> None:
-        """Read boxes, diagrams and tables that stand in a paragraph or cell, after it."""
-        for each in text.beside:
-            if each.tag == f"{_W}tbl":
-                self._table(each, Look(), depth + 1)
-            elif each.tag == f"{_W}txbxContent":
-                self.blocks(each, Look(fill=None), depth + 1)  # the colour of a box is not known
-            elif (part := self.diagrams.get(each.get(qn("r:dm"), ""))) is not None:
+        """Read boxes, diagrams and tables of a paragraph or cell, after it."""
+        for element in text.beside:
+            if element.tag == f"{_W}tbl":
+                self._table(element, Look(), depth + 1)
+            elif element.tag == f"{_W}txbxContent":
+                self.blocks(element, Look(fill=None), depth + 1)  # the colour of a box is not known
+            elif (part := self.diagrams.get(element.get(qn("r:dm"), ""))) is not None:
                 for paragraph in _tree(part).iter(qn("a:p")):
                     self._reading.add("".join(paragraph.itertext(qn("a:t"))))
 
@@ -323,7 +323,7 @@ def _tree(part: Any) -> Any:
 
 
 def _margins(body: Any, by_id: dict[str, Any], settings: Any) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return the headers, the footers, and those that no page shows."""
+    """Return the headers, the footers, and those shown on no page."""
     even = any(_tree(part).find(qn("w:evenAndOddHeaders")) is not None for part in settings)
     shown: dict[str, dict[str, Any]] = {"header": {}, "footer": {}}
     unused: dict[str, Any] = {}
@@ -351,7 +351,7 @@ def _style_id(properties: Any | None, name: str) -> str:
 
 
 def _alternative(element: Any) -> Any:
-    """Return one of the forms of what stands in a file in several."""
+    """Return one of several alternative forms of an element."""
     choice = element.find(f"{_MC}Choice")
     fallback = element.find(f"{_MC}Fallback")
     chosen = choice if choice is not None else fallback
@@ -368,7 +368,7 @@ def _is_fallback(box: Any, drawn: Any) -> bool:
 
 
 def _within(element: Any, name: str) -> Iterator[Any]:
-    """Return the rows of a table, or the cells of a row, also those in content controls."""
+    """Return the rows of a table, or the cells of a row, including those in content controls."""
     for child in element.iterchildren(etree.Element):
         if child.tag == qn(name):
             yield child

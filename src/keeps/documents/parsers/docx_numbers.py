@@ -1,4 +1,4 @@
-"""Numbers before the items and headings of a Word file, which stand in it only as rules to count by."""
+"""Numbers of the items and headings of a Word file, which stores only rules for counting them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _List:
 
 
 class Numbering:
-    """Counts the items of each list, in the order in which they stand."""
+    """Counts the items of each list, in document order."""
 
     def __init__(self, root: Any | None) -> None:
         self._lists: dict[str, _List] = {}
@@ -39,18 +39,18 @@ class Numbering:
                 self._lists[number.get(qn("w:numId"), "")] = _List(shared.levels) if restarts else shared
 
     def before(self, list_id: str, level: int) -> str:
-        """Count an item. Return what stands before it: a number as it is shown, or a dash."""
-        found = self._lists.get(list_id)
-        if found is None or level not in found.levels:
+        """Count an item. Return its marker: a number as it is shown, or a dash."""
+        item_list = self._lists.get(list_id)
+        if item_list is None or level not in item_list.levels:
             return BULLET
-        for deeper in [each for each in found.counts if each > level]:
-            del found.counts[deeper]
-        found.counts[level] = found.counts.get(level, _value(found.levels[level], "w:start", 1) - 1) + 1
-        kind = _text(found.levels[level], "w:numFmt") or "decimal"
-        template = _text(found.levels[level], "w:lvlText") or ""
+        for deeper in [each for each in item_list.counts if each > level]:
+            del item_list.counts[deeper]
+        item_list.counts[level] = item_list.counts.get(level, _value(item_list.levels[level], "w:start", 1) - 1) + 1
+        kind = _text(item_list.levels[level], "w:numFmt") or "decimal"
+        template = _text(item_list.levels[level], "w:lvlText") or ""
         if kind in ("bullet", "none") or not _PLACE.search(template):
             return BULLET
-        return _PLACE.sub(lambda place: self._shown(found, int(place[1]) - 1), template) + " "
+        return _PLACE.sub(lambda place: self._shown(item_list, int(place[1]) - 1), template) + " "
 
     @staticmethod
     def _shown(found: _List, level: int) -> str:

@@ -1,4 +1,4 @@
-"""What a Word file says of its text besides the words: styles by name, and what hides a run."""
+"""Styles of a Word file, by name, and formatting that hides a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_STYLES_ABOVE = 20
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How text looks, so far as that can hide it."""
+    """The parts of a text's look that can hide it."""
 
     vanished: bool = False
     tiny: bool = False
@@ -35,7 +35,7 @@ class ParagraphStyle:
 
 
 class StyleSheet:
-    """The styles of a file, each with those that it is based on."""
+    """The styles of a file, each with its base styles."""
 
     def __init__(self, root: Any | None) -> None:
         self._styles: dict[str, Any] = {}
@@ -43,7 +43,7 @@ class StyleSheet:
             self._styles[style.get(qn("w:styleId"), "")] = style
 
     def paragraph(self, style_id: str) -> ParagraphStyle:
-        """Return what a paragraph's style says; without a list of styles their ids say what they are."""
+        """Return the style of a paragraph; in a file without styles its id is the name."""
         style = self._styles.get(style_id)
         name = (_value(style, "w:name") if style is not None else None) or style_id
         level: int | None = None
@@ -60,7 +60,7 @@ class StyleSheet:
         return ParagraphStyle(name, level, list_id, list_level)
 
     def look(self, style_id: str | None, before: Look) -> Look:
-        """Return how text of a style looks."""
+        """Return the look of text in a style."""
         for each in reversed(self._chain(style_id or "")):
             before = changed(before, each.find(qn("w:rPr")))
             paragraph = each.find(qn("w:pPr"))
@@ -68,7 +68,7 @@ class StyleSheet:
         return before
 
     def shades(self, style_id: str) -> bool:
-        """Return whether a style of tables puts a colour behind any of their cells."""
+        """Return whether a style of tables colours the background of any cells."""
         parts = (qn("w:tblPr"), qn("w:tcPr"), qn("w:pPr"), qn("w:rPr"))
         return any(filled(Look(), part) != Look() for style in self._chain(style_id) for part in style.iter(*parts))
 
@@ -98,7 +98,7 @@ def changed(look: Look, properties: Any | None) -> Look:
 
 
 def filled(look: Look, properties: Any | None) -> Look:
-    """Return a look with the colour behind the text; None of a pattern."""
+    """Return a look with the background colour; None for a pattern."""
     shade = properties.find(qn("w:shd")) if properties is not None else None
     if shade is None or shade.get(qn("w:val")) == "nil":
         return look
@@ -109,12 +109,12 @@ def filled(look: Look, properties: Any | None) -> Look:
 
 
 def numbered(properties: Any) -> tuple[str, int] | None:
-    """Return the list of a paragraph and its level in it: list "0" is none, "" is that of its style."""
-    told = properties.find(qn("w:numPr"))
-    if told is None:
+    """Return a paragraph's list and its level in it: list "0" means none, "" the style's own."""
+    numbering = properties.find(qn("w:numPr"))
+    if numbering is None:
         return None
-    level = _value(told, "w:ilvl") or ""
-    return _value(told, "w:numId") or "", int(level) if level.isdigit() else 0
+    level = _value(numbering, "w:ilvl") or ""
+    return _value(numbering, "w:numId") or "", int(level) if level.isdigit() else 0
 
 
 def outline_level(properties: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""E-mail: who wrote to whom about what, and the texts that a reader sees. Attachments are named, not read."""
+"""E-mail: sender, recipients, subject, and the texts that a reader sees. Attachments are named, not read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keeps.documents.parsers.text import paragraphs
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _LEAST_SHARE = 0.5
-"""A plain text with fewer words than this share of its HTML only points at it."""
+"""A plain text with fewer words than this share of its HTML only refers to it."""
 _WORD = re.compile(r"\w+")
 _FLOWED = re.compile(r"(?m)^(?!-- $)(.*) \n(?=.)")
 _MOST_NESTED = 20
@@ -34,7 +34,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def _told(message: EmailMessage, reading: Reading) -> int:
-    """Store the headers. Return how many blocks there are then."""
+    """Store the headers. Return the number of blocks."""
     told = [f"{name}: {' '.join(said.split())}" for name in _HEADERS if (said := _header(message, name))]
     reading.add("\n".join(told))
     return len(reading.blocks)
@@ -56,13 +56,13 @@ def _read(part: EmailMessage, reading: Reading, left_out: list[str], depth: int)
     elif kind == "multipart/alternative":
         _read_alternative(part, reading, left_out, depth)
     elif part.is_multipart() and kind != "message/rfc822":
-        for each in _parts(part):
-            _read(each, reading, left_out, depth + 1)
+        for subpart in _parts(part):
+            _read(subpart, reading, left_out, depth + 1)
     elif part.get_content_disposition() == "attachment" or (kind == "text/plain" and part.get_filename()):
         left_out.append(_named(part))
     elif kind == "message/rfc822":
-        for each in _parts(part):
-            _forwarded(each, reading, left_out, depth)
+        for subpart in _parts(part):
+            _forwarded(subpart, reading, left_out, depth)
     elif kind == "text/html":
         parse_text(_text(part), reading)
     elif kind in ("text/plain", "text/enriched", "text/markdown"):
@@ -79,10 +79,10 @@ def _forwarded(message: EmailMessage, reading: Reading, left_out: list[str], dep
 
 
 def _read_alternative(part: EmailMessage, reading: Reading, left_out: list[str], depth: int) -> None:
-    """Read one of several forms of a text: the plain one, unless it says much less than the page."""
+    """Read one of several forms of a text: the plain one, unless it says much less than the HTML."""
     forms = _parts(part)
-    plain = next((each for each in forms if each.get_content_type() == "text/plain"), None)
-    others = [each for each in forms if each is not plain and _has_page(each)]
+    plain = next((form for form in forms if form.get_content_type() == "text/plain"), None)
+    others = [form for form in forms if form is not plain and _has_page(form)]
     if plain is not None and others:
         page = Reading()
         _read(others[-1], page, [], depth + 1)
@@ -90,11 +90,11 @@ def _read_alternative(part: EmailMessage, reading: Reading, left_out: list[str],
         if len(_WORD.findall(_text(plain))) < _LEAST_SHARE * shown:
             plain = None
     chosen = plain or (others[-1] if others else None) or next(iter(forms), None)
-    for each in forms:
-        if each is chosen:
-            _read(each, reading, left_out, depth + 1)
-        elif each.get_content_maintype() not in ("text", "multipart"):
-            left_out.append(_named(each))
+    for form in forms:
+        if form is chosen:
+            _read(form, reading, left_out, depth + 1)
+        elif form.get_content_maintype() not in ("text", "multipart"):
+            left_out.append(_named(form))
 
 
 def _has_page(part: EmailMessage) -> bool:

@@ -1,4 +1,4 @@
-"""Tables of pages and Word files: a grid of cells, each with the names of its columns, each cell once. Pure."""
+"""Tables of HTML and Word files: a grid of cells, each with the names of its columns, each cell once. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Cell:
 
 
 class Grid:
-    """Gives each row of a table as pairs of a name and a value, as the rows come."""
+    """Converts each row of a table to pairs of a name and a value, row by row."""
 
     def __init__(self) -> None:
         self._spans: dict[int, int] = {}
@@ -26,7 +26,7 @@ class Grid:
         self._in_names = False
 
     def row(self, cells: Sequence[Cell], *, in_head: bool = False) -> list[list[tuple[str, str]]]:
-        """Return the rows to be stored now: none for names of columns, which wait for a row below them."""
+        """Return the rows to store now: none for column names, which wait for a row below them."""
         placed = self._placed(cells)
         filled = [cell for _, cell in placed if cell.text]
         if filled and (in_head or self._are_names(placed)):
@@ -45,7 +45,7 @@ class Grid:
         return [self._pairs(placed)]
 
     def rest(self) -> list[list[tuple[str, str]]]:
-        """Return the names of columns below which no row stands."""
+        """Return the column names that have no row below them."""
         return self._pending
 
     @property
@@ -53,7 +53,7 @@ class Grid:
         return bool(self._names)
 
     def _are_names(self, placed: Sequence[tuple[int, Cell]]) -> bool:
-        """Return whether a row names columns: it holds headings alone, but for an empty corner."""
+        """Return whether a row has column names: only heading cells, except for an empty corner."""
         filled = [(column, cell) for column, cell in placed if cell.text]
         if not all(cell.heading for _, cell in filled):
             return False
@@ -78,7 +78,7 @@ class Grid:
         return " ".join(self._names.get(column, ()))
 
     def _placed(self, cells: Sequence[Cell]) -> list[tuple[int, Cell]]:
-        """Return each cell with its column: cells of rows above may reach into this row."""
+        """Return each cell with its column, since cells of rows above may extend into this row."""
         placed: list[tuple[int, Cell]] = []
         column = 0
         spans = self._spans

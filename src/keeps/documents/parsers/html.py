@@ -1,4 +1,4 @@
-"""HTML: what a reader sees, as headings, paragraphs, lists, tables. Hidden text is left out and counted."""
+"""HTML as a reader sees it: headings, paragraphs, lists, tables. Hidden text is left out and counted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def parse_text(text: str, reading: Reading) -> None:
-    """Read a page that is text already."""
+    """Read a page that is already decoded."""
     tree = LexborHTMLParser(text)
     title = tree.css_first("title")
     if title is not None and reading.title is None:
@@ -61,7 +61,7 @@ def parse_text(text: str, reading: Reading) -> None:
 
 
 class _Flow:
-    """Takes text to the reading, block by block."""
+    """Adds text to the reading, block by block."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -75,7 +75,7 @@ class _Flow:
         return self._parts[-1][-1:] if self._parts else ""
 
     def item(self, marker: str) -> None:
-        """Begin an item of a list; its first text stands after the marker."""
+        """Begin a list item; its first text follows the marker."""
         self._marker = marker
 
     def boundary(self) -> None:
@@ -87,7 +87,7 @@ class _Flow:
 
 
 class _Line:
-    """Takes text into one line: of a cell, a heading, a caption. Tables in it wait until the line is stored."""
+    """Collects text into one line: a cell, a heading, a caption. Tables in it wait until the line is stored."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -113,7 +113,7 @@ _Sink = _Flow | _Line
 
 
 class _Walk:
-    """Goes through the tree once."""
+    """Walks through the tree once."""
 
     def __init__(self, reading: Reading, styles: Styles) -> None:
         self._reading = reading
@@ -203,7 +203,7 @@ class _Walk:
                 sink.boundary()
 
     def _shown(self, node: LexborNode, style: Style, values: Declarations | None = None) -> Style | None:
-        """Return the style of what stands in an element; None, and count its text, where nothing of it is shown."""
+        """Return the style of an element's content; None, counting its text, if it is not shown."""
         values = self._styles.of(node) if values is None else values
         if hides_box(node.tag or "", node.attributes, values):
             self.hidden += len((node.text() or "").strip())
@@ -211,7 +211,7 @@ class _Walk:
         return inherited(style, values)
 
     def _marker(self, item: LexborNode) -> str:
-        """Return the bullet or the number before an item of a list."""
+        """Return the bullet or number of a list item."""
         above = item.parent
         if above is None or above.tag != "ol":
             return BULLET
@@ -290,7 +290,7 @@ class _Walk:
     def _rows(
         self, table: LexborNode, style: Style, sink: _Flow, depth: int
     ) -> Iterator[tuple[LexborNode, bool, Style]]:
-        """Return the rows of a table that are shown, and whether they are names of columns. Read its caption."""
+        """Return the visible rows of a table, and whether they have column names. Read its caption."""
         for part in _elements(table):
             if part.tag == "caption":
                 if (inner := self._shown(part, style)) is not None:
@@ -307,7 +307,7 @@ class _Walk:
 
     @staticmethod
     def _is_layout(shown: list[tuple[LexborNode, Style]], *, headed: bool, named: bool, in_head: bool) -> bool:
-        """Return whether a row arranges parts of a page, instead of telling values."""
+        """Return whether a row only lays out parts of a page."""
         if in_head:
             return False
         if len(shown) == 1:
@@ -316,7 +316,7 @@ class _Walk:
         return not headed and any(cell.css_first("table, h1, h2, h3, h4, h5, h6, pre") is not None for cell, _ in shown)
 
     def _special(self, node: LexborNode, style: Style, sink: _Sink, depth: int) -> bool:
-        """Read an element whose text is not just what stands in it. Return whether it is one."""
+        """Read an element that is more than its text. Return whether it is one."""
         match node.tag:
             case "br":
                 sink.text("\n")

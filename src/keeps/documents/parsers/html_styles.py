@@ -1,4 +1,4 @@
-"""What a page's own styles hide: a small part of the cascade, of style elements and style attributes."""
+"""Text hidden by a page's own styles: a small part of the cascade, for style elements and style attributes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WHITE: Colour = (1.0, 1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What an element passes on to the text in it."""
+    """The inherited style of text in an element."""
 
     visible: bool = True
     sized: bool = True
@@ -50,7 +50,7 @@ class Style:
 
     @property
     def _is_on_its_own_colour(self) -> bool:
-        """Return whether text has the colour of what is behind it, where the file says both."""
+        """Return whether text has its background's colour, where the file sets both."""
         if self.colour is None or self.background is None:
             return False
         return max(abs(mine - other) for mine, other in zip(self.colour, self.background, strict=True)) <= _ALIKE
@@ -69,7 +69,7 @@ class Styles:
                 self._read(tree, tinycss2.parse_stylesheet((sheet.text() or "")[:MAX_STYLE_CHARACTERS]))
 
     def of(self, node: LexborNode) -> Declarations:
-        """Return the declarations that hold for an element, the strongest of each property."""
+        """Return the declarations that apply to an element, the strongest of each property."""
         attributes = node.attributes
         style = attributes.get("style")
         rules = self._rules.get(node.mem_id, ()) if self._rules else ()
@@ -123,7 +123,7 @@ def displayed_as_box(values: Declarations) -> bool:
 
 
 def hides_box(tag: str, attributes: Mapping[str, str | None], values: Declarations) -> bool:
-    """Return whether nothing of an element is shown, whatever stands in it."""
+    """Return whether an element and all its content are hidden."""
     display = values.get("display", "")
     if display == "none" or attributes.get("aria-hidden") == "true":
         return True
@@ -150,7 +150,7 @@ _OVERFLOWS = ("overflow", "overflow-x", "overflow-y")
 
 
 def inherited(style: Style, values: Declarations) -> Style:
-    """Return the style of what stands in an element."""
+    """Return the style of an element's content."""
     if not values:
         return style
     if visibility := values.get("visibility"):
@@ -169,7 +169,7 @@ def inherited(style: Style, values: Declarations) -> Style:
 
 
 def _background(values: Declarations, before: Colour | None) -> Colour | None:
-    """Return the colour behind an element; None where a picture, or something unknown, is behind it."""
+    """Return the background colour of an element; None for a picture or an unknown one."""
     if values.get("background-image", "none") != "none":
         return None
     told = values.get("background-color") or values.get("background") or "transparent"
@@ -205,27 +205,27 @@ def _is_zero(value: str) -> bool:
 
 
 def _is_far(value: str) -> bool:
-    found = _NUMBER.fullmatch(value)
-    if found is None or not found[1].startswith("-"):
+    length = _NUMBER.fullmatch(value)
+    if length is None or not length[1].startswith("-"):
         return False
-    scale = {"em": 16, "rem": 16, "%": 5, "vw": 10, "vh": 10, "in": 96, "cm": 38}.get(found[2] or "px", 1)
-    return float(found[1]) * scale <= _FAR_OFF
+    scale = {"em": 16, "rem": 16, "%": 5, "vw": 10, "vh": 10, "in": 96, "cm": 38}.get(length[2] or "px", 1)
+    return float(length[1]) * scale <= _FAR_OFF
 
 
 def _for_screens(media: str) -> bool:
-    """Return whether styles hold on every screen: those for some widths only hide what others show."""
+    """Return whether styles apply to every screen: those for some widths hide only what others show."""
     kinds = [kind.strip().lower() for kind in media.split(",")]
     return any(kind in ("", "all", "screen", "only screen") for kind in kinds)
 
 
 @lru_cache(maxsize=2_000)
 def _inline(style: str) -> list[tuple[tuple[int, ...], Declarations]]:
-    """Return the declarations of a style attribute, which are stronger than those of rules."""
+    """Return the declarations of a style attribute, which override those of rules."""
     return _weighed(tinycss2.parse_blocks_contents(style), (1, 0, 0, 0, 0))
 
 
 def _presentation(attributes: Mapping[str, str | None]) -> dict[str, str]:
-    """Return what old attributes say of colours."""
+    """Return the colours of obsolete presentational attributes."""
     if not attributes:
         return {}
     values = {
@@ -256,24 +256,24 @@ def _weighed(parsed: list[Any], weight: tuple[int, ...]) -> list[tuple[tuple[int
 
 def _longhand(name: str, value: list[Any]) -> Iterator[tuple[str, str]]:
     """Return a declaration with its value in lower case, escapes and comments resolved; of `font` its size."""
-    parts = [each for each in value if each.type not in ("comment", "whitespace")]
+    parts = [token for token in value if token.type not in ("comment", "whitespace")]
     if name == "font":
-        sizes = [each for each in parts if each.type in ("dimension", "percentage", "number")]
+        sizes = [token for token in parts if token.type in ("dimension", "percentage", "number")]
         if sizes:
             yield "font-size", tinycss2.serialize(sizes[:1]).lower()
         return
     if name == "background":
         yield (
             "background-image",
-            "url()" if any(each.type in ("url", "function") and _paints(each) for each in parts) else "none",
+            "url()" if any(token.type in ("url", "function") and _paints(token) for token in parts) else "none",
         )
-        colours = [each for each in parts if tinycss2.color3.parse_color(each) is not None]
+        colours = [token for token in parts if tinycss2.color3.parse_color(token) is not None]
         yield "background-color", tinycss2.serialize(colours[:1]).lower() if colours else "transparent"
         return
     if len(parts) == 1 and parts[0].type == "ident":
         yield name, parts[0].lower_value
     else:
-        yield name, tinycss2.serialize([each for each in value if each.type != "comment"]).strip().lower()
+        yield name, tinycss2.serialize([token for token in value if token.type != "comment"]).strip().lower()
 
 
 def _paints(part: Any) -> bool:

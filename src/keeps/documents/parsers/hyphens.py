@@ -1,4 +1,4 @@
-"""Words that go on in the next line, put together again. Pure."""
+"""Joins words that are broken at the end of a line. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _BROKEN = re.compile(
 _FIRST_WORD = re.compile(r"\A[ \t\n]{0,99}([^\W\d_]\w{0,60}[.,;:!?)]{0,5})")
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _JOINING = frozenset("und oder bzw sowie bis and or to nor et ou y o e en of og och eller".split())
-"""Words after which a hyphen stands for the end of a word that follows: Vor- und Nachteile."""
+"""Words after a hyphen that stands for the end of a later word: Vor- und Nachteile."""
 
 
 def without_hyphens(pages: Sequence[str]) -> list[str]:
     """Return pages in which no word is broken at the end of a line or page.
 
-    A hyphen goes, unless the word is written with it elsewhere and never without, or it stands before a number, a
-    capital letter or a joining word.
+    A hyphen is removed, unless the word occurs elsewhere with it and never without, or it precedes a number, a capital
+    letter or a joining word.
     """
     pages = _over_pages(pages)
     wanted = {form for page in pages for found in _BROKEN.finditer(page) for form in _forms(found)}

@@ -42,7 +42,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def _line_break(*_: Any) -> str:
-    """Keep the lines of a paragraph, which people write on purpose."""
+    """Keep the line breaks of a paragraph, which authors make on purpose."""
     return "<br>\n"
 
 
@@ -65,27 +65,30 @@ def _first_heading(tokens: Sequence[Token]) -> str | None:
 
 
 def _without_front_matter(text: str, reading: Reading) -> str:
-    """Return a text without the fields before it, and store these. What holds no fields is text."""
+    """Return a text without its front matter, whose fields are stored. One without fields is text."""
     lines = text.split("\n", _FRONT_MATTER_LINES)
     if lines[0].rstrip() != "---":
         return text
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() in ("---", "..."):
-            told = _fields_of("\n".join(lines[1:number]))
-            if told is None:
+            front_matter = _fields_of("\n".join(lines[1:number]))
+            if front_matter is None:
                 return text
-            title = told.pop("title", None)
+            title = front_matter.pop("title", None)
             if isinstance(title, str) and title.strip():
                 reading.title = title.strip()[:500]
             elif title is not None:
-                told["title"] = title
-            reading.pairs(fields(told))
+                front_matter["title"] = title
+            reading.pairs(fields(front_matter))
             return "\n".join(lines[number + 1 :])
     return text
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads values as they are written (00123, 2026-03-31), and no aliases, by which little text becomes much."""
+    """Reads values as they are written (00123, 2026-03-31).
+
+    It reads no aliases, which expand a small text to a large one.
+    """
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):

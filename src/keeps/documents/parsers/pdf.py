@@ -1,4 +1,4 @@
-"""PDF: text by page, headings from the outline. What was scanned has no text, and is said to have none.
+"""PDF: text by page, headings from the outline. Scanned pages have no text, and are reported.
 
 Read by pypdfium2, or by pypdf where there is no pypdfium2 for the machine.
 """
@@ -29,11 +29,11 @@ class Pages(Protocol):
     def title(self) -> str | None: ...
 
     def outline(self, most: int, levels: int) -> dict[int, list[tuple[int, str]]]:
-        """Headings, each with its level from 1, by the number of the page that they lead to, from 0."""
+        """Return headings with their levels from 1, by the page number from 0 that they lead to."""
         ...
 
     def text(self, number: int) -> tuple[str, int]:
-        """Return the text of a page, and how many of its characters nobody sees."""
+        """Return the text of a page, and the number of its invisible characters."""
         ...
 
 
@@ -66,7 +66,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def _broken(text: str) -> str:
-    """A PDF has lines, not paragraphs: one ends where a line is much shorter than the longest and ends a sentence."""
+    """Split lines into paragraphs: one ends at a line much shorter than the longest that ends a sentence."""
     lines = text.split("\n")
     longest = max(map(len, lines), default=0)
     return "\n".join(

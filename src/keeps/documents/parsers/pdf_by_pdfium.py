@@ -1,4 +1,4 @@
-"""A PDF by pypdfium2: Chromium's reader, some five times as fast as pypdf."""
+"""PDF by pypdfium2, Chromium's reader, about five times as fast as pypdf."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Pdf:
         return self._document.get_metadata_value("Title")
 
     def outline(self, most: int, levels: int) -> dict[int, list[tuple[int, str]]]:
-        found: dict[int, list[tuple[int, str]]] = {}
+        headings: dict[int, list[tuple[int, str]]] = {}
         for count, item in enumerate(self._document.get_toc(max_depth=levels)):
             if count > most:
                 break
@@ -38,8 +38,8 @@ class Pdf:
             page = leads.get_index() if leads is not None else None
             title = " ".join((item.get_title() or "").split())
             if page is not None and title:
-                found.setdefault(page, []).append((item.level + 1, title))
-        return found
+                headings.setdefault(page, []).append((item.level + 1, title))
+        return headings
 
     def text(self, number: int) -> tuple[str, int]:
         page = self._document[number]

@@ -1,4 +1,4 @@
-"""A PDF by pypdf, which is all Python: for machines that pypdfium2 has no wheel for."""
+"""PDF by pypdf, in pure Python, for machines that pypdfium2 has no wheel for."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class Pdf:
         return told.title if told is not None else None
 
     def outline(self, most: int, levels: int) -> dict[int, list[tuple[int, str]]]:
-        found: dict[int, list[tuple[int, str]]] = {}
+        headings: dict[int, list[tuple[int, str]]] = {}
         for count, (level, item) in enumerate(_flat(self._reader.outline, 1, levels)):
             if count > most:
                 break
             page = self._reader.get_destination_page_number(item)
             title = " ".join(str(item.title or "").split())
             if page is not None and title:
-                found.setdefault(page, []).append((level, title))
-        return found
+                headings.setdefault(page, []).append((level, title))
+        return headings
 
     def text(self, number: int) -> tuple[str, int]:
         return self._pages[number].extract_text(), 0  # pypdf does not tell which text is seen
 
 
 def _flat(items: list[Any], level: int, levels: int) -> Iterator[tuple[int, Any]]:
-    """pypdf gives what stands under a heading as a list after it."""
+    """Flatten an outline, in which pypdf gives the entries below a heading as a list after it."""
     for item in items:
         if not isinstance(item, list):
             yield level, item

@@ -1,4 +1,4 @@
-"""Text of a PDF that no reader sees: white on white, transparent, too small, beside the page, drawn in no way."""
+"""Invisible text of a PDF: white on white, transparent, too small, off the page, or not drawn."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _UNREADABLE_POINTS, _WHITE, _TRANSPARENT = 1.5, 250, 5
 _INVISIBLE = 3
 _MOST_NESTED = 8
 _LEAST_OF_A_SCAN = 0.4
-"""The share of a page that a picture covers whose text was recognised, and lies invisible over it."""
+"""Minimum share of a page covered by a picture whose recognised text lies invisible over it."""
 _PAINTED = (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING)
 Box = tuple[float, float, float, float]
 
 
 def visible_text(page: pdfium.PdfPage, textpage: pdfium.PdfTextPage) -> tuple[str, int]:
-    """Return the text of a page that is seen, and how many characters are not."""
+    """Return the visible text of a page, and the number of other characters."""
     hidden = _hidden_objects(page)
     if not hidden:
         return textpage.get_text_range(), 0
@@ -41,7 +41,7 @@ def _is_of(textpage: pdfium.PdfTextPage, at: int, objects: set[int]) -> bool:
 
 
 def _hidden_objects(page: pdfium.PdfPage) -> set[int]:
-    """Return the addresses of the text objects that are not seen."""
+    """Return the addresses of the invisible text objects."""
     box: Box = page.get_bbox()
     hidden: set[int] = set()
     white: list[Any] = []
@@ -91,7 +91,7 @@ def _is_outside(text: Any, box: Box) -> bool:
 
 
 def _painted(page: pdfium.PdfPage, box: Box) -> Iterator[Box]:
-    """Return where the page is not white. What stands in a form may lie anywhere on it."""
+    """Return the areas of the page that are not white. The content of a form may be anywhere on it."""
     for item in page.get_objects(filter=_PAINTED, max_depth=_MOST_NESTED):
         if raw.FPDFPageObj_GetType(item) == raw.FPDF_PAGEOBJ_PATH:
             mode, stroke = ctypes.c_int(), ctypes.c_int()

@@ -37,17 +37,17 @@ def fields(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, st
     if depth > MAX_NESTING:
         raise RefusedError(f"it is nested deeper than {MAX_NESTING}")
     if isinstance(value, dict):
-        for name, each in value.items():
-            yield from fields(each, f"{path}.{name}" if path else str(name), depth + 1)
-    elif isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
-        for number, each in enumerate(value):
-            yield from fields(each, f"{path}[{number}]", depth + 1)
+        for name, item in value.items():
+            yield from fields(item, f"{path}.{name}" if path else str(name), depth + 1)
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for number, item in enumerate(value):
+            yield from fields(item, f"{path}[{number}]", depth + 1)
     elif isinstance(value, list):
-        yield path, ", ".join(_said(each) for each in value if each is not None)
+        yield path, ", ".join(_said(item) for item in value if item is not None)
     elif value not in (None, ""):
         yield path, _said(value)
 
 
 def _said(value: Any) -> str:
-    """Return a value as JSON writes it, a text without its quotes."""
+    """Return a value as JSON, a text without its quotes."""
     return str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())

@@ -1,4 +1,4 @@
-"""Rows of a sheet as tables: where one begins, which row names its columns, what is a title. Pure."""
+"""Rows of a sheet as tables: detects where one begins, its row of column names, and titles. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Row = Sequence[Value]
 
 @dataclass(slots=True)
 class _Columns:
-    """What is known of the columns of the table before."""
+    """The columns of the previous table."""
 
     names: list[str] = field(default_factory=list[str])
     bold: bool = False
@@ -36,11 +36,11 @@ class _Columns:
 
 
 class SheetReader:
-    """Stores rows with the names of their columns. An empty row may end a table, or stand in one.
+    """Stores rows with the names of their columns. An empty row may end a table, or be part of one.
 
     Args:
-        first_row_names: the first row names the columns whatever stands in it, as in files of one table.
-        narrow: no row has more than one cell.
+        first_row_names: The first row always names the columns, as in files of one table.
+        narrow: No row has more than one cell.
     """
 
     def __init__(self, reading: Reading, *, first_row_names: bool, narrow: bool = False) -> None:
@@ -116,7 +116,7 @@ class SheetReader:
 
 
 def _bands(rows: Iterable[Row]) -> Iterator[Iterator[Row]]:
-    """Return the rows between empty ones, as they come: a table of a million rows is never held."""
+    """Yield the rows between empty ones as a stream: a table of a million rows is never held."""
     source = iter(rows)
     for row in source:
         if _filled(row):
@@ -151,7 +151,7 @@ def _said(row: Row) -> str:
 
 
 def _continues_names(head: list[Row]) -> bool:
-    """Return whether two rows name the columns: the upper one has gaps that the lower one fills, numbers follow."""
+    """Return whether two rows name the columns: the lower one fills gaps of the upper one, and numbers follow."""
     upper, lower, data = (dict(_filled(row)) for row in head[:3])
     gaps = [at for at in lower if at not in upper and at > min(upper)]
     return (

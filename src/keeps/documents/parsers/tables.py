@@ -42,7 +42,7 @@ def _value(cell: str) -> Value:
 
 
 def _delimiter(text: str) -> str:
-    """Return the sign that parts the first rows into the same number of fields, of several that do, the most."""
+    """Return the delimiter that splits the first rows into the same number of fields, and into most."""
     return max(_DELIMITERS, key=lambda sign: _evenness(text[:_SAMPLE_CHARACTERS], sign))
 
 

@@ -11,13 +11,13 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def paragraphs(text: str) -> list[str]:
-    """What empty lines part."""
-    found: list[str] = []
+    """Return the parts between empty lines."""
+    blocks: list[str] = []
     lines: list[str] = []
     for line in text.split("\n"):
         if line.strip():
             lines.append(line)
         elif lines:
-            found.append("\n".join(lines))
+            blocks.append("\n".join(lines))
             lines = []
-    return [*found, "\n".join(lines)] if lines else found
+    return [*blocks, "\n".join(lines)] if lines else blocks

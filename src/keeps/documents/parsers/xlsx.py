@@ -21,7 +21,7 @@ from keeps.documents.parsers.office import checked
 from keeps.documents.parsers.sheets import SheetReader, Value
 
 MAX_EMPTY_ROWS, MAX_HIDDEN_COLUMNS = 1_000, 16_384
-"""A sheet may say that it has a million rows and hold none: after so many empty ones it is over."""
+"""A sheet may declare a million rows and hold none: it ends after this many empty ones."""
 _WHITE = "FFFFFF"
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -30,7 +30,7 @@ _SHAPE = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}s
 
 @dataclass(slots=True)
 class _Marks:
-    """What openpyxl does not tell of a sheet: hidden rows and columns, formulas without a value."""
+    """Properties of a sheet that openpyxl does not report: hidden rows and columns, formulas without a value."""
 
     rows: set[int] = field(default_factory=set[int])
     columns: set[int] = field(default_factory=set[int])
@@ -79,7 +79,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def _sheet(sheet: Any, archive: zipfile.ZipFile, reading: Reading) -> int:
-    """Read a sheet. Return how many formulas have no value."""
+    """Read a sheet. Return the number of formulas without a value."""
     path: str = sheet._worksheet_path
     marks = _marks(archive, path)
     before = len(reading.blocks)
@@ -131,7 +131,7 @@ def _look(cell: Any) -> _Look:
 
 
 def _rgb(colour: Any) -> str | None:
-    """Return a colour in hexadecimal; None where only the theme of the file says it."""
+    """Return a colour in hexadecimal; None if only the theme of the file defines it."""
     if colour is None:
         return None
     if colour.type == "theme":
@@ -171,7 +171,7 @@ def _marks(archive: zipfile.ZipFile, path: str) -> _Marks:
 
 
 def _formula(cell: Any, marks: _Marks, shared: dict[str, tuple[str, str]]) -> None:
-    """Keep a formula whose value is not in the file."""
+    """Store a formula whose value is not in the file."""
     formula = cell.find(f"{_SHEET}f")
     place = cell.get("r")
     if formula is None or not place:
@@ -191,7 +191,7 @@ def _formula(cell: Any, marks: _Marks, shared: dict[str, tuple[str, str]]) -> No
 
 
 def _shapes(archive: zipfile.ZipFile, path: str) -> Iterator[str]:
-    """Return the paragraphs of the boxes that are drawn on a sheet."""
+    """Return the paragraphs of the boxes drawn on a sheet."""
     folder, name = posixpath.split(path)
     relations = f"{folder}/_rels/{name}.rels"
     if relations not in archive.namelist():

@@ -1,1 +1,1 @@
-"""Memory as Markdown that people read, edit and put under git; any editor can open it, Obsidian too."""
+"""Memory as Markdown that people read, edit and put under git, in any editor, including Obsidian."""

@@ -1,8 +1,8 @@
-"""A folder of categories on disk: read when it changed, written whole or not at all, one writer at a time.
+"""A folder of categories on disk: read when it changed, written atomically, with one writer at a time.
 
-What a person saves may be older than what Keeps wrote meanwhile. The front matter's `revision` says which file they had
-opened; what Keeps added or changed after that stays, unless they changed the same entry, too. `.keeps.json` holds what
-each entry was at the last look, so that edits are noticed, also while nothing runs.
+A file that a person saves may be older than the latest write of Keeps. The front matter's `revision` says which version
+they had opened; later changes of Keeps stay, unless they changed the same entry, too. `.keeps.json` stores each entry
+as of the last scan, so that edits are noticed, also those made while nothing runs.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ MAX_ATTEMPTS = 50
 
 
 class _ChangedError(Exception):
-    """Somebody saved a file since we looked at it."""
+    """A file was saved since the last scan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a person did with an entry."""
+    """A person's change to an entry."""
 
     kind: Literal["written", "deleted"]
     category: str
@@ -73,14 +73,13 @@ class MarkdownFolder:
         self._files: dict[str, str] = {}
         """The file of each category whose file a person named."""
         self.problems: dict[str, str] = {}
-        """Files that cannot be read or are missing, and why. They are left alone; what they held last is still
-        known."""
+        """Unreadable or missing files, with the reason. They are left alone; their last contents stay in use."""
 
     def exists(self) -> bool:
         return self._folder.is_dir()
 
     def look(self) -> tuple[dict[str, Category], list[Edit]]:
-        """Every category as it is now, and what people did since the last look."""
+        """Return the current categories, and the edits of people since the last scan."""
         with self._turn:
             if not self._folder.is_dir():
                 return {}, []
@@ -90,8 +89,10 @@ class MarkdownFolder:
             return self._categories, self._tell()
 
     def change(self, category: str, work: Callable[[dict[str, Section]], None]) -> list[Edit]:
-        """Change one category's sections, after looking at what people did; returns what that was. Raises ConflictError
-        while the file cannot be read."""
+        """Change one category's sections after a scan; return the edits of people that the scan found.
+
+        Raises ConflictError while the file cannot be read.
+        """
 
         def attempt() -> None:
             if self._fingerprint() != self._seen:
@@ -112,7 +113,7 @@ class MarkdownFolder:
             return self._tell()
 
     def retell(self, edits: list[Edit]) -> None:
-        """What could not be taken into the log comes again with the next look."""
+        """Return edits that could not be logged again with the next scan."""
         with self._turn:
             self._untold = [*edits, *self._untold]
 
@@ -121,7 +122,7 @@ class MarkdownFolder:
         return edits
 
     def _again(self, attempt: Callable[[], None]) -> None:
-        """Somebody may save a file between our look and our writing: then look again."""
+        """Repeat an attempt if a person saved a file between the scan and the write."""
         for _ in range(MAX_ATTEMPTS):
             try:
                 attempt()
@@ -132,7 +133,7 @@ class MarkdownFolder:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        """Alone among the processes that share this folder."""
+        """Hold the lock among the processes that share this folder."""
         descriptor = os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -141,28 +142,28 @@ class MarkdownFolder:
             os.close(descriptor)
 
     def _file_of(self, category: str) -> str:
-        """The file that was read for a category, or the one to make."""
+        """Return the file that was read for a category, or the name of a new one."""
         return self._files.get(category) or file_of(category)
 
     def _fingerprint(self) -> dict[str, tuple[int, int, int, int]]:
-        """What the folder says of its files and subfolders, without reading them."""
-        found: dict[str, tuple[int, int, int, int]] = {}
+        """Return the facts of the folder's files and subfolders, without reading them."""
+        facts: dict[str, tuple[int, int, int, int]] = {}
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 if not entry.name.startswith(".") and (_is_markdown(entry.name) or entry.is_dir(follow_symlinks=False)):
                     with contextlib.suppress(FileNotFoundError):
-                        found[entry.name] = _facts(entry.stat(follow_symlinks=False))
-        return found
+                        facts[entry.name] = _facts(entry.stat(follow_symlinks=False))
+        return facts
 
     def _scan(self) -> None:
-        """Read what is there, compare it with the last look, and write back where entries got ids or were kept."""
+        """Read the files, compare them with the last scan, and write back files whose entries got ids or were kept."""
         self._recover()
         self._index, self._files = self._read_index()
         self._raw = {}
         fingerprint = self._fingerprint()
         self.problems = {}
         self._blocked = set()
-        found: dict[str, Category] = {}
+        read: dict[str, Category] = {}
         self._seen = fingerprint  # of before reading: what changes from now on is noticed
         self._files = {category: name for category, name in self._files.items() if category in self._index}
         for name, (_, _, _, mode) in sorted(fingerprint.items(), key=lambda each: (_is_encoded(each[0]), each[0])):
@@ -171,14 +172,14 @@ class MarkdownFolder:
                     self.problems[_shown(name)] = reason
                 continue
             category = category_of(name)
-            if category in found:
+            if category in read:
                 self.problems[name] = (
                     f"{name} is a second file of the category {category}, beside {self._file_of(category)}; move its"
                     " entries there, then remove it"
                 )
                 continue
             try:
-                found[category] = parse(self._read(name, mode), category)
+                read[category] = parse(self._read(name, mode), category)
             except (UnreadableError, UnicodeDecodeError, OSError) as error:
                 self.problems[name] = (
                     error.detail
@@ -192,38 +193,38 @@ class MarkdownFolder:
         edits: list[Edit] = []
         self._categories = {}
         moved = {
-            (key, section.identity) for held in found.values() for key, section in held.sections.items()
+            (key, section.identity) for held in read.values() for key, section in held.sections.items()
         }  # to a file of another name
-        for category in sorted(set(found) | set(self._index)):
-            if category in found:
-                self._categories[category] = self._reconciled(category, found[category], edits)
+        for category in sorted(set(read) | set(self._index)):
+            if category in read:
+                self._categories[category] = self._reconciled(category, read[category], edits)
                 continue
             # A slip of the pen, a sync or a `git stash` must not forget anything: what the file held last stays known.
             file = self._file_of(category)
-            known = {
+            stored = {
                 key: entry for key, entry in self._index[category].items() if (key, entry["section"]["id"]) not in moved
             }
-            if not known:
+            if not stored:
                 del self._index[category]
                 self._files.pop(category, None)
                 continue
-            self._index[category] = known
+            self._index[category] = stored
             if file not in self._blocked:
                 self.problems[file] = (
-                    f"{file} is missing; its {len(known)} entries stay known until it is back, or they are deleted"
+                    f"{file} is missing; its {len(stored)} entries stay known until it is back, or they are deleted"
                 )
-            newest = max(entry["revision"] for entry in known.values())
+            newest = max(entry["revision"] for entry in stored.values())
             self._categories[category] = Category(
-                category, newest, {key: _from_index(key, entry) for key, entry in known.items()}
+                category, newest, {key: _from_index(key, entry) for key, entry in stored.items()}
             )
-        self._categories = {name: held for name, held in self._categories.items() if held.sections or name in found}
+        self._categories = {name: file for name, file in self._categories.items() if file.sections or name in read}
         self._report_repeats()
         self._remember()
-        present = {key for held in self._categories.values() for key in held.sections}
+        present = {key for file in self._categories.values() for key in file.sections}
         self._untold += [edit for edit in edits if edit.kind == "written" or edit.key not in present]
 
     def _reason_to_skip(self, name: str, mode: int) -> str | None:
-        """Why something in the folder is not read; empty where nobody would expect it to be, None where it is read."""
+        """Return why a directory entry is skipped; empty if it is expected to be skipped, None if it is read."""
         if name.endswith(".md"):
             return f"{_shown(name)} is no UTF-8 name; rename it" if _shown(name) != name else None
         if not stat.S_ISDIR(mode):
@@ -236,7 +237,7 @@ class MarkdownFolder:
         )
 
     def _report_repeats(self) -> None:
-        """Name the files that hold a key which another file holds, too."""
+        """Report files that contain a key which another file contains, too."""
         first: dict[str, str] = {}
         for category, held in self._categories.items():
             for key in held.sections:
@@ -248,8 +249,7 @@ class MarkdownFolder:
                     )
 
     def _recover(self) -> None:
-        """A writer that was killed between taking the old file away and putting the new one there: the old one comes
-        back."""
+        """Restore the old file if a writer was killed between removing it and placing the new one."""
         for old in self._folder.glob(f".*{OLD}"):
             target = self._folder / old.name[1 : -len(OLD)]
             with contextlib.suppress(FileExistsError):
@@ -257,40 +257,40 @@ class MarkdownFolder:
             old.unlink()
 
     def _reconciled(self, name: str, found: Category, edits: list[Edit]) -> Category:
-        """A category as a person left it, together with what they could not have seen."""
-        known: dict[str, Any] = self._index.get(name, {})
+        """Return a category as a person left it, merged with the changes that they could not have seen."""
+        index: dict[str, Any] = self._index.get(name, {})
         sections = dict(found.sections)
         base = found.revision
-        newest = max([base, *(told["revision"] for told in known.values())])
+        newest = max([base, *(record["revision"] for record in index.values())])
         changed = False
-        for key, told in known.items():
+        for key, record in index.items():
             section = sections.get(key)
             if section is None:
-                if told["revision"] > base:  # written after they opened the file: they did not delete it
-                    sections[key] = _from_index(key, told)
+                if record["revision"] > base:  # written after they opened the file: they did not delete it
+                    sections[key] = _from_index(key, record)
                     changed = True
                 else:
                     edits.append(Edit("deleted", name, key, None))
                 continue
             if section.identity is None:
-                section = sections[key] = replace(section, identity=told["section"]["id"])
+                section = sections[key] = replace(section, identity=record["section"]["id"])
                 changed = True
             body = _hash(section.value)
-            marked = _marks(_to_index(section)) != _marks(told["section"])
-            if body == told["hash"] and not marked:
+            marked = _marks(_to_index(section)) != _marks(record["section"])
+            if body == record["hash"] and not marked:
                 continue
-            if told["revision"] > base and body in (
-                told["hash"],
-                *told["before"],
+            if record["revision"] > base and body in (
+                record["hash"],
+                *record["before"],
             ):  # they kept the old text, we have a newer one
-                sections[key] = _from_index(key, told)
+                sections[key] = _from_index(key, record)
                 changed = True
                 continue
             sections[key] = replace(section, updated_at=self._now())
             edits.append(Edit("written", name, key, sections[key]))
             changed = True
         for key, section in list(sections.items()):
-            if key not in known:
+            if key not in index:
                 moment = self._now()
                 made = replace(
                     section,
@@ -310,7 +310,7 @@ class MarkdownFolder:
         return result
 
     def _store(self, category: Category) -> None:
-        """Write a file whole or not at all. Raises _ChangedError where somebody has saved it since we looked."""
+        """Write a file atomically. Raises _ChangedError when a person has saved it since the scan."""
         target = self._folder / self._file_of(category.name)
         temporary = self._folder / f".{target.name}.{os.getpid()}.tmp"
         encoded = render(category).encode()
@@ -336,8 +336,10 @@ class MarkdownFolder:
         self._index_category(category)
 
     def _put(self, temporary: Path, target: Path) -> None:
-        """In place of the file that we read, and of no other: it is taken away, compared, and the new one is put where
-        nothing may be by now."""
+        """Replace the file that was read, and no other.
+
+        The old file is moved away and compared, and the new one is placed only if no file is there by now.
+        """
         old = self._folder / f".{target.name}{OLD}"
         expected = self._raw.get(target.name)
         if expected is not None:
@@ -384,22 +386,22 @@ class MarkdownFolder:
         os.replace(temporary, self._folder / INDEX)
 
     def _read_index(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """What each entry was at the last look, and the files that people named."""
+        """Return each entry as of the last scan, and the file names that people chose."""
         try:
             descriptor = os.open(self._folder / INDEX, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(descriptor, encoding="utf-8") as file:
-                known = json.load(file)
+                stored = json.load(file)
             files = {
                 category: name
-                for category, name in known.get("files", {}).items()
+                for category, name in stored.get("files", {}).items()
                 if "/" not in name and name.endswith(".md") and category_of(name) == category
             }
-            return known["categories"], files
+            return stored["categories"], files
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}, {}  # everything that stands in the files is new, with the ids that it has
 
     def _read(self, name: str, mode: int) -> str:
-        """A file of this folder itself: a link could lead anywhere."""
+        """Read a file of this folder itself, since a link could lead anywhere."""
         if not stat.S_ISREG(mode):
             raise UnreadableError(f"{name} is no regular file; links are not followed")
         descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -413,12 +415,12 @@ def _is_markdown(name: str) -> bool:
 
 
 def _is_encoded(name: str) -> bool:
-    """Whether Keeps, not a person, named a file."""
+    """Return whether Keeps, not a person, named a file."""
     return "%" in name and name == file_of(category_of(name))
 
 
 def _shown(name: str) -> str:
-    """A file name as text; bytes that are no UTF-8 are replaced."""
+    """Return a file name as text; bytes that are not UTF-8 are replaced."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 
@@ -427,7 +429,7 @@ def _facts(seen: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def _put_back(old: Path, target: Path) -> None:
-    """Where that fails, too, the next look does it."""
+    """Move the old file back; if that fails, too, the next scan does it."""
     with contextlib.suppress(OSError):
         with contextlib.suppress(FileExistsError):
             os.link(old, target)
@@ -439,7 +441,7 @@ def _hash(value: JsonValue) -> str:
 
 
 def _marks(stored: dict[str, Any]) -> list[Any]:
-    """What an entry has beside its text."""
+    """Return the attributes of an entry beside its text."""
     return [stored["tags"], stored["links"], stored["metadata"]]
 
 
@@ -456,16 +458,16 @@ def _to_index(section: Section) -> dict[str, Any]:
 
 
 def _from_index(key: str, told: dict[str, Any]) -> Section:
-    held = told["section"]
+    fields = told["section"]
     return Section(
         key,
-        held["value"],
-        identity=held["id"],
-        created_at=_moment(held["created"]),
-        updated_at=_moment(held["updated"]),
-        tags=tuple(held["tags"]),
-        links=tuple(held["links"]),
-        metadata=held["metadata"],
+        fields["value"],
+        identity=fields["id"],
+        created_at=_moment(fields["created"]),
+        updated_at=_moment(fields["updated"]),
+        tags=tuple(fields["tags"]),
+        links=tuple(fields["links"]),
+        metadata=fields["metadata"],
     )
 
 

@@ -1,4 +1,4 @@
-"""The Markdown folders of all scopes under one root, and their history in the log."""
+"""The Markdown folders of all scopes under one root, with their history in the log."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FoundT = TypeVar("FoundT")
 
 
 class MarkdownFolders:
-    """`root/<tenant>/<user>`: readable, so that people find theirs."""
+    """Opens the folders `root/<tenant>/<user>`, whose names are readable, so that people find theirs."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class MarkdownFolders:
         await self._texts.close()
 
     def _close_later(self, held: MarkdownProvider) -> None:
-        """Stop what a provider still derives, while nobody waits for it."""
+        """Stop the background work of a provider without waiting for it."""
         task = asyncio.get_running_loop().create_task(held.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -72,17 +72,17 @@ class MarkdownFolders:
         return found
 
     def path(self, scope: Scope) -> Path:
-        """Where a scope's files lie."""
+        """Return the folder of a scope."""
         return _within(_within(self._root, scope.tenant_id), scope.user_id)
 
     def remove_tenant(self, tenant_id: str) -> None:
-        """Everything of a tenant."""
+        """Remove the folders of a tenant."""
         for place in [place for place in self._open if place[0] == tenant_id]:
             self._close_later(self._open.pop(place))
         shutil.rmtree(_within(self._root, tenant_id), ignore_errors=True)
 
     def remove_user(self, scope: Scope) -> int:
-        """Everything of a user; how many files it was."""
+        """Remove the folder of a user; return the number of files."""
         if held := self._open.pop((scope.tenant_id, scope.user_id), None):
             self._close_later(held)
         count = len(list(self.path(scope).glob("*.md")))
@@ -94,10 +94,10 @@ class MarkdownFolders:
 
     def of(self, scope: Scope) -> MarkdownProvider:
         place = (scope.tenant_id, scope.user_id)
-        held = self._open.get(place)
-        if held is None:
+        provider = self._open.get(place)
+        if provider is None:
             owner = Scope(scope.tenant_id, scope.user_id)
-            held = MarkdownProvider(
+            provider = MarkdownProvider(
                 self.path(scope),
                 self._clock,
                 lambda edits: self._tell(owner, edits),
@@ -105,15 +105,17 @@ class MarkdownFolders:
                 partial(self._in_thread, owner),
                 None if self._embedder is None else TextVectors(self._embedder, scope.tenant_id),
             )
-            self._open[place] = held
+            self._open[place] = provider
             if len(self._open) > MAX_OPEN:
                 self._close_later(self._open.popitem(last=False)[1])
         self._open.move_to_end(place)
-        return held
+        return provider
 
     async def _tell(self, scope: Scope, edits: Sequence[Edit]) -> None:
-        """Take changes into the log. What was deleted goes from it, too: the file is the only place where it was
-        kept."""
+        """Log edits.
+
+        Deleted contents are erased from the log, too, since the file was the only place that kept them.
+        """
 
         async def work(tx: Tx) -> None:
             now = self._clock()
@@ -130,7 +132,7 @@ class MarkdownFolders:
 
 
 def _within(parent: Path, name: str) -> Path:
-    """The folder of a tenant or user. One that an earlier version named otherwise takes its new name first."""
+    """Return the folder of a tenant or user; one that an earlier version named differently is renamed first."""
     folder, before = parent / _folder(name), quote(name, safe=" @+=,")
     before = before.replace(".", "%2E") if before.startswith(".") else before
     # With a tilde it could be the shortened name of somebody else.
@@ -146,7 +148,7 @@ def _within(parent: Path, name: str) -> Path:
 
 
 def _folder(name: str) -> str:
-    """A name of a tenant or user as one folder: nothing of it is a path."""
+    """Return the name of a tenant or user encoded as one folder, which cannot act as a path."""
     encoded = quote(name, safe=" @+=,").replace("~", "%7E")
     # Where a file system folds case, Alice and alice are two all the same; and nothing else ends like a shortened name.
     if len(encoded) > MAX_FOLDER or encoded != encoded.lower():

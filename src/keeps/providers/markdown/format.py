@@ -46,7 +46,7 @@ _SAFE_FILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One entry of a file. `identity`, `created_at` and `updated_at` are None where a person has just added it."""
+    """One entry of a file. `identity`, `created_at` and `updated_at` are None if a person has just added it."""
 
     key: str
     value: JsonValue
@@ -57,17 +57,17 @@ class Section:
     links: tuple[str, ...] = ()
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     extra: Mapping[str, object] = field(default_factory=dict[str, object])
-    """What a person wrote of the entry in the front matter, beside what Keeps knows."""
+    """Fields of the entry in the front matter that a person wrote and Keeps does not use."""
     heading: str = field(default="", compare=False)
-    """The key as the file has it, where a person wrote it otherwise than Keeps would."""
+    """The key as the file has it, if a person wrote it differently from Keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A file: its entries by key, in the order in which they stand there. `revision` counts what Keeps wrote.
+    """A file: its entries by key, in the order of the file. `revision` counts the writes of Keeps.
 
-    What a person chose stays: `title` above the first entry, `foreign` lines of the front matter, line ends and a byte
-    order mark.
+    A person's choices are preserved: `title` above the first entry, `foreign` lines of the front matter, line ends and
+    a byte order mark.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Category:
 
 
 def parse(text: str, name: str) -> Category:
-    """Raises UnreadableError, which says where, for what cannot be read without losing something."""
+    """Parse a file. Raises UnreadableError, which says where, for text that cannot be read without loss."""
     if len(text) > MAX_FILE_BYTES:
         raise UnreadableError(f"{name} is larger than {MAX_FILE_BYTES >> 20} MiB")
     if "\x00" in text:
@@ -107,7 +107,7 @@ def parse(text: str, name: str) -> Category:
 
 
 def render(category: Category) -> str:
-    """The file's text. Parsing it gives the same category."""
+    """Return the file's text. Parsing it gives the same category."""
     headings = {key: _heading_in(section) for key, section in category.sections.items()}
     entries = {headings[key]: _told(section) for key, section in category.sections.items()}
     front = front_matter.write(category.name, category.revision, entries, category.foreign)
@@ -117,7 +117,7 @@ def render(category: Category) -> str:
 
 
 def body_of(value: JsonValue) -> str:
-    """A value as the text of a section: itself where it is plain text, else a block of JSON."""
+    """Return a value as the text of a section: plain text unchanged, anything else as a block of JSON."""
     if isinstance(value, str):
         plain = _PLAIN.sub(r"\\\1", value)
         if value and _value_of(plain.strip("\n")) == value and plain.strip("\n") == plain and "\r" not in value:
@@ -126,8 +126,10 @@ def body_of(value: JsonValue) -> str:
 
 
 def file_of(category: str) -> str:
-    """The name of a category's file: nothing of a category is a path, and no two share a file where case does not
-    count."""
+    """Return the name of a category's file.
+
+    A category cannot act as a path, and no two share a file on a system that ignores case.
+    """
     if _SAFE_FILE.fullmatch(category):
         return f"{category}.md"
     return (
@@ -152,12 +154,12 @@ def _section(key: str, value: JsonValue, told: Mapping[str, Any], name: str, hea
             identity=str(told["id"]) if told.get("id") is not None else None,
             created_at=_time(told.get("created")),
             updated_at=_time(told.get("updated")),
-            tags=tuple(str(each) for each in told.get("tags") or ()),
-            links=tuple(str(each) for each in told.get("links") or ()),
+            tags=tuple(str(item) for item in told.get("tags") or ()),
+            links=tuple(str(item) for item in told.get("links") or ()),
             metadata=(
                 cast("dict[str, JsonValue]", json.loads(json.dumps(metadata))) if isinstance(metadata, dict) else {}
             ),
-            extra={each: said for each, said in told.items() if each not in _TOLD},
+            extra={field: said for field, said in told.items() if field not in _TOLD},
             heading=heading,
         )
     except (TypeError, ValueError):
@@ -165,14 +167,14 @@ def _section(key: str, value: JsonValue, told: Mapping[str, Any], name: str, hea
 
 
 def _told(section: Section) -> dict[str, object]:
-    told: dict[str, object] = {"id": section.identity}
+    fields: dict[str, object] = {"id": section.identity}
     for name, moment in (("created", section.created_at), ("updated", section.updated_at)):
         if moment is not None:
-            told[name] = moment.isoformat()
-    told |= {name: list(value) for name, value in (("tags", section.tags), ("links", section.links)) if value}
+            fields[name] = moment.isoformat()
+    fields |= {name: list(value) for name, value in (("tags", section.tags), ("links", section.links)) if value}
     if section.metadata:
-        told["metadata"] = dict(section.metadata)
-    return {**told, **section.extra}
+        fields["metadata"] = dict(section.metadata)
+    return {**fields, **section.extra}
 
 
 def _value_of(body: str) -> JsonValue:
@@ -185,12 +187,12 @@ def _value_of(body: str) -> JsonValue:
 
 
 def _heading_in(section: Section) -> str:
-    """The heading of an entry: as it was read, where it still says the key."""
+    """Return the heading of an entry: as it was read if it still matches the key."""
     return section.heading if section.heading and _key_of(section.heading) == section.key else _heading_of(section.key)
 
 
 def _heading_of(key: str) -> str:
-    """A key as one line: what would not survive as a heading is percent-encoded."""
+    """Return a key as one line; characters that would not survive in a heading are percent-encoded."""
     return (
         key
         if _PLAIN_KEY.fullmatch(key) and key == key.strip() and not key.endswith("#")

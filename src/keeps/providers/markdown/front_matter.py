@@ -1,6 +1,6 @@
-"""The front matter of a Markdown file: the keys of Keeps, and those of a person, which stay byte for byte. Pure.
+"""The front matter of a Markdown file: the keys of Keeps, and those of a person, which are preserved exactly. Pure.
 
-Keeps writes `keeps`, `category`, `revision` and `entries` first. Where a person has a key of the same name, the key of
+Keeps writes `keeps`, `category`, `revision` and `entries` first. If a person has a key of the same name, the key of
 Keeps is written with the prefix `keeps_`.
 """
 
@@ -23,12 +23,12 @@ _OWN = ("category", "revision", "entries")
 
 
 class UnreadableError(ValidationFailedError):
-    """A file that somebody has to mend; it is left as it is."""
+    """A file that a person has to fix; it is left unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What Keeps wrote, and the lines of a person."""
+    """The fields of Keeps, and the lines of a person."""
 
     revision: int
     entries: Mapping[str, Any]
@@ -36,7 +36,7 @@ class FrontMatter:
 
 
 def split(text: str, name: str) -> tuple[str, str]:
-    """Return the front matter and the body. Raises UnreadableError where the front matter does not end."""
+    """Return the front matter and the body. Raises UnreadableError for a front matter without an end."""
     if not text.startswith("---\n"):
         return "", text
     front, end, body = f"\n{text[4:]}\n".partition("\n---\n")
@@ -46,7 +46,7 @@ def split(text: str, name: str) -> tuple[str, str]:
 
 
 def read(front: str, name: str) -> FrontMatter:
-    """Return the parts of a front matter. Raises UnreadableError, which says where, for what is no YAML mapping."""
+    """Return the parts of a front matter. Raises UnreadableError, which says where, unless it is a YAML mapping."""
     node, head = _load(front, name)
     if too_much := _excess(head, len(front)):
         raise UnreadableError(f"{name}: the front matter {too_much}")
@@ -76,7 +76,7 @@ def write(category: str, revision: int, entries: Mapping[str, object], foreign: 
 
 
 def _load(front: str, name: str) -> tuple[Any, dict[object, Any]]:
-    """The YAML node of a front matter, which knows its lines, and its value."""
+    """Return the YAML node of a front matter, which has line numbers, and its value."""
     loader = None
     try:
         loader = _LOADER(front)
@@ -98,15 +98,17 @@ def _load(front: str, name: str) -> tuple[Any, dict[object, Any]]:
 
 
 def _own_names(head: Mapping[object, Any]) -> dict[str, str]:
-    """Maps each key of Keeps to the name it has in this file. In a file that Keeps has not written, only a mapping
-    `entries` is taken for its own."""
+    """Return the name in this file of each key of Keeps.
+
+    In a file that Keeps has not written, only a mapping `entries` is taken for its own.
+    """
     if "keeps" in head or isinstance(head.get("entries"), dict):
         return {key: f"keeps_{key}" if f"keeps_{key}" in head else key for key in _OWN}
     return {}
 
 
 def _foreign(front: str, node: Any, values: Mapping[object, Any], own: set[str]) -> str:
-    """The lines of keys that are not Keeps' own, with their comments; written anew where they cannot be cut out."""
+    """Return the lines of keys other than Keeps' own, with their comments; written anew if they cannot be cut out."""
     if not values and "#" not in front:
         return ""
     pairs = [] if node is None else node.value
@@ -126,7 +128,7 @@ def _foreign(front: str, node: Any, values: Mapping[object, Any], own: set[str])
 
 
 def _comments_after(text: str) -> str:
-    """The comments and empty lines at the end of the lines of a key."""
+    """Return the comments and empty lines at the end of a key's lines."""
     lines = text.splitlines(keepends=True)
     end = len(lines)
     while end > 1 and (lines[end - 1].startswith("#") or not lines[end - 1].strip()):
@@ -139,17 +141,19 @@ def _dump(value: Mapping[Any, Any]) -> str:
 
 
 def _excess(value: object, most: int) -> str:
-    """Why YAML says more than stands there, or is too deep to be written again: `*a` is all of `&a` again, and that may
-    hold the like."""
+    """Return why YAML is too large or too deep to be written again; empty if it is not.
+
+    An alias `*a` repeats all of `&a`, which may contain further aliases.
+    """
     level = [value]
     for _ in range(MAX_JSON_DEPTH):
         inner: list[object] = []
-        for each in level:
-            match each:
+        for node in level:
+            match node:
                 case dict():
-                    inner += [*each.keys(), *each.values()]  # pyright: ignore[reportUnknownArgumentType]
+                    inner += [*node.keys(), *node.values()]  # pyright: ignore[reportUnknownArgumentType]
                 case list() | tuple() | set():
-                    inner += each  # pyright: ignore[reportUnknownArgumentType]
+                    inner += node  # pyright: ignore[reportUnknownArgumentType]
                 case _:
                     pass
             most -= 1

@@ -1,4 +1,4 @@
-"""From a text to entries: extract, link what is related, suggest, cluster. By rules; pure.
+"""Rules that turn a text into entries: extract, link, suggest, cluster. Pure.
 
 An LLM, where one is configured, may extract better; these rules keep every sentence, so nothing depends on it.
 """
@@ -41,7 +41,7 @@ SAME = 0.85
 MAX_LINKS = 5
 MOST_KEY_TEXT = 2_000
 MOST_STATEMENTS = 1_000
-"""What one text may have: each becomes an entry of a file that people read."""
+"""Maximum statements of one text, since each becomes an entry of a file that people read."""
 
 
 class _Statement(BaseModel):
@@ -50,14 +50,14 @@ class _Statement(BaseModel):
 
 
 class Statements(BaseModel):
-    """What an LLM answers."""
+    """The answer of an LLM."""
 
     statements: list[_Statement]
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """One statement: where it belongs, under which key, what it says, what it speaks of, what it is linked to."""
+    """One statement: its category, key, text, tags and links."""
 
     category: str
     key: str
@@ -68,32 +68,37 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What a person may want to do: `same` names entries that seem to say the same."""
+    """A suggested merge: `same` names entries that seem to say the same."""
 
     same: tuple[str, str]
     similarity: float
 
 
 def extract(text: str) -> list[tuple[str, str]]:
-    """The statements of a text with their categories: profile (who somebody is), event (what happened or will),
-    activity.
-    Raises ValidationFailedError for more than `MOST_STATEMENTS`."""
-    found: list[tuple[str, str]] = []
+    """Return the statements of a text with their categories.
+
+    The categories are profile (who somebody is), event (what happened or will) and activity.
+    Raises ValidationFailedError for more than `MOST_STATEMENTS`.
+    """
+    statements: list[tuple[str, str]] = []
     for sentence in _SENTENCE.split(text):
         plain = sentence.strip()
         if plain:
             category = "event" if _EVENT.search(plain) else "profile" if _PROFILE.search(plain) else "activity"
-            found.append((category, plain))
-    if len(found) > MOST_STATEMENTS:
+            statements.append((category, plain))
+    if len(statements) > MOST_STATEMENTS:
         raise ValidationFailedError(
-            f"text has {len(found):,} statements, at most {MOST_STATEMENTS:,} are taken at once; append it in parts"
+            f"text has {len(statements):,} statements, at most {MOST_STATEMENTS:,} are taken at once; append it in"
+            " parts"
         )
-    return found
+    return statements
 
 
 def key_for(text: str, taken: Mapping[str, object], numbers: dict[str, int]) -> str:
-    """A short key from the words that say most; with a number where it is taken. `numbers`: the last one given, by
-    base."""
+    """Return a short key from the most significant words, with a number if it is taken.
+
+    `numbers` holds the last number used for each base.
+    """
     words = [word.strip(".,;:!?'\"()").lower() for word in text[:MOST_KEY_TEXT].split()]
     said = [word for word in words if len(word) > 3 or not word.isascii()][:4] or words[:4] or ["note"]
     base = re.sub(r"[^\w-]+", "-", "-".join(said)).strip("-")[:60] or "note"
@@ -106,19 +111,21 @@ def key_for(text: str, taken: Mapping[str, object], numbers: dict[str, int]) -> 
 
 
 class Neighbours:
-    """Texts by their words, for which others are alike: each text is read once, and compared only with those it shares
-    a word with."""
+    """Texts indexed by their words, to find similar ones.
+
+    Each text is read once, and compared only with those that share a word.
+    """
 
     def __init__(self) -> None:
         self._texts: dict[str, list[tuple[str, float]]] = defaultdict(list)
 
     def near(self, text: str) -> dict[str, float]:
-        """The keys of texts that share a word, with the cosine of their words."""
-        found: dict[str, float] = defaultdict(float)
+        """Return the keys of texts that share a word, with the cosine of their word vectors."""
+        similarities: dict[str, float] = defaultdict(float)
         for term, weight in _direction(text).items():
             for key, other in self._texts.get(term, ()):
-                found[key] += weight * other
-        return found
+                similarities[key] += weight * other
+        return similarities
 
     def add(self, key: str, text: str) -> None:
         for term, weight in _direction(text).items():
@@ -126,42 +133,41 @@ class Neighbours:
 
 
 def suggest(known: Mapping[str, str]) -> list[Suggestion]:
-    """Entries that seem to say the same, most alike first."""
+    """Return pairs of entries that seem to say the same, most similar first."""
     seen = Neighbours()
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     for key, text in known.items():
-        found += [Suggestion((other, key), score) for other, score in seen.near(text).items() if score >= SAME]
+        suggestions += [Suggestion((other, key), score) for other, score in seen.near(text).items() if score >= SAME]
         seen.add(key, text)
-    return sorted(found, key=lambda each: -each.similarity)
+    return sorted(suggestions, key=lambda each: -each.similarity)
 
 
 def cluster(text: str) -> tuple[str, ...]:
-    """Whom and what a text speaks of, as tags: entries that share one belong together."""
+    """Return the people and topics of a text as tags; entries that share one belong together."""
     return tuple(dict.fromkeys(re.sub(r"[^\w-]+", "-", name.lower()).strip("-") for name in find_names(text)))[:10]
 
 
 def run(statements: Sequence[tuple[str, str]], known: Mapping[str, str]) -> list[Extracted]:
-    """The rest of the pipeline over statements with their categories. `known`: the texts of entries that are there, by
-    key."""
+    """Run the rest of the pipeline on categorized statements. `known` has the texts of existing entries by key."""
     taken: dict[str, str] = dict(known)
     numbers: dict[str, int] = {}
     seen = Neighbours()
     for key, text in known.items():
         seen.add(key, text)
-    found: list[Extracted] = []
+    extracted: list[Extracted] = []
     for category, statement in statements:
         key = key_for(statement, taken, numbers)
         related = nlargest(
             MAX_LINKS, ((score, other) for other, score in seen.near(statement).items() if score >= RELATED)
         )
-        found.append(Extracted(category, key, statement, cluster(statement), tuple(other for _, other in related)))
+        extracted.append(Extracted(category, key, statement, cluster(statement), tuple(other for _, other in related)))
         taken[key] = statement
         seen.add(key, statement)
-    return found
+    return extracted
 
 
 def _direction(text: str) -> dict[str, float]:
-    """The words of a text with their weights, of length 1 together."""
+    """Return the words of a text with their weights, as a vector of length 1."""
     counts = count_terms(text)
     length = sum(count**2 for count in counts.values()) ** 0.5
     return {term: count / length for term, count in counts.items()}

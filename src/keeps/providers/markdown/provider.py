@@ -32,14 +32,14 @@ from keeps_client.models.common import NAME_PATTERN
 from keeps_client.validation import named
 
 Told = Callable[[Sequence[Edit]], Awaitable[None]]
-"""Takes changes into the log: what a person did, or what was written here."""
+"""Logs changes: edits of people, or writes of Keeps."""
 InThread = Callable[..., Awaitable[Any]]
-"""Does work on text in a thread, when it is one's turn: a function, and its arguments."""
+"""Runs a function with its arguments in a thread, in turn."""
 DEFAULT_CATEGORY = "fact"
 LEAST_SIMILARITY = 0.45
-"""From this cosine an entry is found that shares no word with the question."""
+"""Minimum cosine at which an entry that shares no word with the query is found."""
 MEANING_WEIGHT = 2.0
-"""Score of full nearness; a word that one of two entries holds counts 1.1, less for a long entry."""
+"""Score of cosine 1; a word that one of two entries contains scores 1.1, less in a long entry."""
 _CAPABILITIES = ProviderCapabilities(
     provider_id="markdown", tier="persistent", content_types=("profile", "activity", "event", "*")
 )
@@ -64,41 +64,41 @@ class MarkdownProvider:
         self._in_thread = in_thread
         self._vectors = vectors
         self._terms: dict[str, tuple[Section, Counter[str]]] = {}
-        """The words of each entry, as long as it stays as it is."""
+        """Word counts of each entry, valid while its section is unchanged."""
 
     def capabilities(self) -> ProviderCapabilities:
         return _CAPABILITIES
 
     def exists(self) -> bool:
-        """Whether there is anything yet; costs one look at the disk."""
+        """Return whether there are files, with one look at the disk."""
         return self._folder.exists()
 
     async def problems(self) -> dict[str, str]:
-        """Files that cannot be read, and why; they are left alone."""
+        """Return the unreadable files, with the reason; they are left alone."""
         await self._look()
         return dict(self._folder.problems)
 
     async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
         new = validated(NewEntry, {"value": value, "metadata": dict(metadata or {})})
         name = named("key", key, 355)
-        known = dict(new.metadata)
-        kind = known.pop("content_type", None)
-        known.pop("id", None)  # as `read` shows it
+        attributes = dict(new.metadata)
+        kind = attributes.pop("content_type", None)
+        attributes.pop("id", None)  # as `read` shows it
         categories = await self._look()
-        held = _find(categories, name)
+        stored = _find(categories, name)
         category = (
             kind
             if isinstance(kind, str) and (kind in categories or re.fullmatch(NAME_PATTERN, kind))
-            else held[0]
-            if held
+            else stored[0]
+            if stored
             else DEFAULT_CATEGORY
         )
         if any(name in other.sections for place, other in categories.items() if place != category):
             await self.delete(name)
-            held = None
-        tags, links = (_names(known.pop(each, None)) for each in ("tags", "links"))
+            stored = None
+        tags, links = (_names(attributes.pop(each, None)) for each in ("tags", "links"))
         now = self._clock()
-        before = held[1] if held else None
+        before = stored[1] if stored else None
         section = Section(
             name,
             new.value,
@@ -107,7 +107,7 @@ class MarkdownProvider:
             updated_at=now,
             tags=tags,
             links=links,
-            metadata=known,
+            metadata=attributes,
             extra=before.extra if before else {},
             heading=before.heading if before else "",
         )
@@ -117,25 +117,29 @@ class MarkdownProvider:
         await self._tell([Edit("written", category, name, section)])
 
     async def append(self, text: str, request: UUID | None = None) -> list[Entry]:
-        """Put a text through the pipeline: its statements become entries of profile, event and activity, linked to what
-        they are related to. Returns the new ones; nothing that is there changes. With `request`, what the same request
-        wrote before it broke off is not written twice."""
+        """Add the statements of a text as entries of profile, event and activity, with links to related ones.
+
+        Returns the new entries; existing ones stay unchanged. With `request`, entries that the same request wrote
+        before it was interrupted are not written twice.
+        """
         named("text", text, 200_000)
         known = {key: text_of(section.value) for key, section in _all(await self._look()).items()}
-        found = await self._in_thread(pipeline.run, await self._extracted(text), known)
+        extracted = await self._in_thread(pipeline.run, await self._extracted(text), known)
         now = self._clock()
-        identities = [str(new_id() if request is None else uuid5(request, str(number))) for number in range(len(found))]
+        identities = [
+            str(new_id() if request is None else uuid5(request, str(number))) for number in range(len(extracted))
+        ]
         made: dict[str, list[Section]] = {}
-        for each, identity in zip(found, identities, strict=True):
-            made.setdefault(each.category, []).append(
+        for statement, identity in zip(extracted, identities, strict=True):
+            made.setdefault(statement.category, []).append(
                 Section(
-                    each.key,
-                    each.text,
+                    statement.key,
+                    statement.text,
                     identity=identity,
                     created_at=now,
                     updated_at=now,
-                    tags=each.tags,
-                    links=each.links,
+                    tags=statement.tags,
+                    links=statement.links,
                     metadata={},
                 )
             )
@@ -146,17 +150,19 @@ class MarkdownProvider:
         return await self.identified(identities)
 
     async def identified(self, identities: Sequence[str]) -> list[Entry]:
-        """The entries that have these ids, in this order; without those that are gone."""
-        held = {
+        """Return the entries with these ids, in this order, without those that are gone."""
+        entries = {
             section.identity: _entry(name, section)
             for name, category in (await self._look()).items()
             for section in category.sections.values()
         }
-        return [held[each] for each in identities if each in held]
+        return [entries[each] for each in identities if each in entries]
 
     async def _extracted(self, text: str) -> list[tuple[str, str]]:
-        """The statements of a text with their categories: by the LLM where there is one and it answers, else by
-        rules."""
+        """Return the statements of a text with their categories.
+
+        They come from the LLM, or from rules if there is no LLM or it fails.
+        """
         if self._chat is not None:
             try:
                 said = await self._chat.answer(pipeline.INSTRUCTIONS, text[:20_000], pipeline.Statements)
@@ -167,7 +173,7 @@ class MarkdownProvider:
         return await self._in_thread(pipeline.extract, text)
 
     async def suggestions(self) -> list[pipeline.Suggestion]:
-        """Entries that seem to say the same: for a person to merge."""
+        """Return pairs of entries that seem to say the same, for a person to merge."""
         known = {key: text_of(section.value) for key, section in _all(await self._look()).items()}
         return await self._in_thread(pipeline.suggest, known)
 
@@ -183,7 +189,7 @@ class MarkdownProvider:
         return bool(places)
 
     async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
-        """By words, the rarer the better, and of a key's words, too; and by meaning, where there is a model."""
+        """Search by words, rare ones first and including those of the key, and by meaning if there is a model."""
         wanted = Filters.of(filters)
         categories = await self._look()
         similarities: Mapping[str, float] = {}
@@ -197,7 +203,7 @@ class MarkdownProvider:
         return sorted(entry.key for entry, _ in _entries(categories) if wanted.pass_by(entry))
 
     async def rebuild(self) -> int:
-        """Look at the files anew; they are the source."""
+        """Scan the files again; they are the source."""
         return len(_all(await self._look()))
 
     async def close(self) -> None:
@@ -212,19 +218,19 @@ class MarkdownProvider:
         wanted: Filters,
         limit: int,
     ) -> list[Match]:
-        asked = count_terms(query)
+        query_terms = count_terms(query)
         known, self._terms = self._terms, {}
-        found: list[tuple[Entry, Counter[str], float | None]] = []
+        candidates: list[tuple[Entry, Counter[str], float | None]] = []
         for entry, section in _entries(categories):
             before = known.get(section.key)
             terms = before[1] if before is not None and before[0] is section else _terms(section)
             self._terms[section.key] = (section, terms)
             if wanted.pass_by(entry):
-                found.append((entry, terms, similarities.get(_words(section))))
-        found_in = Counter(term for _, terms, _ in found for term in asked if term in terms)
+                candidates.append((entry, terms, similarities.get(_words(section))))
+        found_in = Counter(term for _, terms, _ in candidates for term in query_terms if term in terms)
         matches: list[Match] = []
-        for entry, terms, similarity in found:
-            score = sum(math.log(1 + len(found) / found_in[term]) for term in asked if term in terms)
+        for entry, terms, similarity in candidates:
+            score = sum(math.log(1 + len(candidates) / found_in[term]) for term in query_terms if term in terms)
             score /= 1 + math.log(1 + len(terms))
             if score > 0 or (similarity is not None and similarity >= LEAST_SIMILARITY):
                 relevance = None if similarity is None else nearness_of(similarity)
@@ -251,7 +257,7 @@ class MarkdownProvider:
 
 
 def entry_data(edit: Edit) -> dict[str, JsonValue]:
-    """What the event of a change says."""
+    """Return the data of the event for a change."""
     data: dict[str, JsonValue] = {"key": edit.key, "provider_id": "markdown", "content_type": edit.category}
     if edit.section is not None:
         data |= {"value": edit.section.value, "value_type": "text" if isinstance(edit.section.value, str) else "json"}
@@ -271,8 +277,7 @@ def _same(one: Section, other: Section) -> bool:
 
 
 def _add(sections: dict[str, Section], new: Sequence[Section], added: list[Section]) -> None:
-    """Put in what is not there yet, under a key that nobody took meanwhile. `added` is made anew when this runs
-    again."""
+    """Add sections that are missing, under keys that are free. `added` is rebuilt when this runs again."""
     added.clear()
     there = {section.identity for section in sections.values()}
     for section in new:
@@ -295,7 +300,7 @@ def _all(categories: Mapping[str, Category]) -> dict[str, Section]:
 
 
 def _entries(categories: Mapping[str, Category]) -> list[tuple[Entry, Section]]:
-    """Every entry; of a key in two files the one that `read` finds."""
+    """Return every entry; for a key in two files the one that `read` returns."""
     first: dict[str, tuple[str, Section]] = {}
     for name, category in categories.items():
         for key, section in category.sections.items():

@@ -1,4 +1,4 @@
-"""Vectors of Markdown entries: derived in the background, held in memory, made anew after a restart."""
+"""Vectors of Markdown entries: computed in the background, held in memory, and again after a restart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_TEXTS = 5_000
 MAX_CHARACTERS = 2_000
 BATCH = 16
 WAIT_SECONDS = 0.4
-"""A search waits so long for vectors; entries without one are found by their words."""
+"""Seconds that a search waits for vectors; entries without one are found by their words."""
 
 
 class TextVectors:
@@ -30,7 +30,7 @@ class TextVectors:
         self._task: asyncio.Task[None] | None = None
 
     async def similarities(self, query: str, texts: Sequence[str]) -> Mapping[str, float]:
-        """Return the cosine of a question and each text that has its vector by now."""
+        """Return the cosine of the query and each text that has its vector by now."""
         wanted = dict.fromkeys(text[:MAX_CHARACTERS] for text in texts[:MAX_TEXTS])
         self._vectors = {text: vector for text, vector in self._vectors.items() if text in wanted}
         self._missing = [text for text in wanted if text not in self._vectors]
@@ -40,24 +40,24 @@ class TextVectors:
             await asyncio.wait([self._task], timeout=WAIT_SECONDS)
         try:
             with acting_for(self._tenant_id):
-                asked = await self._embedder.embed_query(query)
+                embedding = await self._embedder.embed_query(query)
         except KeepsError:
             return {}
-        if not asked.reads or not self._vectors:
+        if not embedding.reads or not self._vectors:
             return {}
         known = dict(self._vectors)
-        cosines = np.array(list(known.values())) @ asked.sentence
+        cosines = np.array(list(known.values())) @ embedding.sentence
         by_text = dict(zip(known, cosines.tolist(), strict=True))
         return {text: by_text[text[:MAX_CHARACTERS]] for text in texts if text[:MAX_CHARACTERS] in by_text}
 
     async def close(self) -> None:
-        """Stop deriving."""
+        """Stop the background work."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
 
     async def _derive(self) -> None:
-        """Embed what is missing, until nothing is."""
+        """Embed texts without a vector until there are none."""
         while self._missing:
             batch, self._missing = self._missing[:BATCH], self._missing[BATCH:]
             try:
