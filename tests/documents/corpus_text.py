@@ -66,18 +66,29 @@ _BASE64 = "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: b
 _MAILS: tuple[tuple[str, bytes, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
     ("empty plain beside HTML", _parts("alternative", (_PLAIN, " "), (_HTML, _LETTER)), ("31 March 2026",), (), ()),
     (
-        "View in browser",
-        _parts("alternative", (_PLAIN, "View in browser: https://a.example"), (_HTML, _LETTER)),
-        ("31 March 2026",),
-        (),
-        (),
-    ),
-    (
         "both the same",
         _parts("alternative", (_PLAIN, "Thirty days of leave."), (_HTML, "<p>Thirty days of leave.</p>")),
         ("Thirty days of leave.",),
         (),
         (),
+    ),
+    (
+        "plain form spells links out",
+        _parts(
+            "alternative",
+            (_PLAIN, "See our guide <https://a.example/guide?a=1&b=2>."),
+            (_HTML, "<p>See our <a href='https://a.example/guide?a=1&amp;b=2'>guide</a>.</p>"),
+        ),
+        ("See our guide.",),
+        (),
+        (),
+    ),
+    (
+        "page is a picture",
+        _parts("alternative", (_PLAIN, "Thirty days."), (_HTML, "<img src=a.png>")),
+        ("Thirty days.",),
+        (),
+        ("holds no text",),
     ),
     (
         "text after a picture",
@@ -185,6 +196,71 @@ _MAILS: tuple[tuple[str, bytes, tuple[str, ...], tuple[str, ...], tuple[str, ...
     ),
 )
 
+_NOT_SHOWN = "do not show"
+_MAILS_HIDDEN: tuple[tuple[str, bytes, tuple[str, ...], tuple[str, ...], bool], ...] = (
+    (
+        "View in browser",
+        _parts("alternative", (_PLAIN, "SECRET View in browser: https://a.example"), (_HTML, _LETTER)),
+        ("31 March 2026",),
+        (_NOT_SHOWN,),
+        True,
+    ),
+    (
+        "plain form says other words",
+        _parts("alternative", (_PLAIN, "SECRET words in great number " * 9), (_HTML, "<p>Good words.</p>")),
+        ("Good words.",),
+        (_NOT_SHOWN, "hidden text"),
+        True,
+    ),
+    (
+        "first form is a page",
+        _parts("alternative", (_HTML, "<p>SECRET</p>"), (_PLAIN, "Good words.")),
+        ("Good words.",),
+        (_NOT_SHOWN,),
+        True,
+    ),
+    (
+        "second text of related",
+        _parts("related", (_HTML, _LETTER), (f"{_PLAIN}\nContent-ID: <y>", "SECRET")),
+        ("31 March 2026",),
+        ("1 attachments were not read",),
+        False,
+    ),
+    (
+        "root of related by its name",
+        _parts('related; start="<y>"', (_HTML, "SECRET"), (f"{_HTML}\nContent-ID: <y>", _LETTER)),
+        ("31 March 2026",),
+        ("1 attachments were not read",),
+        False,
+    ),
+    (
+        "parameters of enriched text",
+        _mail("Content-Type: text/enriched", "<color><param>SECRET</param>Red</color> <<b> <bold>rose</bold>"),
+        ("Red <b> rose",),
+        ("hidden text",),
+        True,
+    ),
+)
+
+
+def _nested_alternatives(depth: int) -> bytes:
+    """Return a message whose forms would be read 2 to the power of depth times, if each were read twice."""
+    heads = "".join(
+        f"Content-Type: multipart/alternative; boundary=b{level}\n\n--b{level}\nContent-Type: text/plain\n\nword\n"
+        f"--b{level}\n"
+        for level in range(depth)
+    )
+    ends = "".join(f"--b{level}--\n" for level in reversed(range(depth)))
+    return f"From: a@b\n{heads}Content-Type: text/html\n\n<p>a b c d e</p>\n{ends}".encode()
+
+
+_LONG = "Everybody has thirty days of leave " * 9 + "BUTNOTNOW"
+_LONG_HEADINGS = (
+    Case("long heading: markdown", "markdown", f"# {_LONG}\n\nText.\n".encode(), once=("BUTNOTNOW", "Text.")),
+    Case("long heading: html", "html", f"<h2>{_LONG}</h2>".encode(), once=("BUTNOTNOW",)),
+    Case("long heading without spaces", "html", f"<h2>{'a' * 300}BUTNOTNOW</h2>".encode(), once=("BUTNOTNOW",)),
+)
+
 CASES: tuple[Case, ...] = (
     *(Case(f"markdown: {name}", "markdown", text.encode(), shown, absent) for name, text, shown, absent in _MARKDOWN),
     *(
@@ -207,6 +283,12 @@ CASES: tuple[Case, ...] = (
         ("hidden",),
         True,
     ),
+    *(
+        Case(f"mail hidden: {name}", "email", data, shown, ("SECRET",), notes=notes, hidden=hidden)
+        for name, data, shown, notes, hidden in _MAILS_HIDDEN
+    ),
+    Case("mail: nested alternatives", "email", _nested_alternatives(18), once=("a b c d e",), hidden=True),
+    *_LONG_HEADINGS,
     Case("text: soft hyphen", "text", "Wert\u00adpapier".encode(), ("Wertpapier",)),
     Case(
         "text: tag characters",

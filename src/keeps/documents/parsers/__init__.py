@@ -18,6 +18,7 @@ from typing import Literal, Protocol
 from keeps_client.models.documents import SUFFIXES
 
 MAX_PAGES, MAX_CHARACTERS, MAX_NESTING = 2_000, 20_000_000, 200
+MAX_HEADING = 200
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -98,20 +99,25 @@ class Reading:
 
     def heading(self, level: int, text: str, page: int | None = None) -> None:
         """A heading: what follows stands under it, up to the next of its level or above."""
-        said = " ".join(self._seen(text).split())[:200]
+        said = " ".join(self._seen(text).split())
         if said:
+            short, rest = _shortened(said)
             self._headings = [each for each in self._headings if each[0] < level]
-            self.add(said, "heading", page)
-            self._headings.append((level, said))
+            self.add(short, "heading", page)
+            self._headings.append((level, short))
+            self.add(rest, "text", page)
 
     def add(self, text: str, kind: Kind = "text", page: int | None = None) -> None:
         kept = self._seen(text).strip("\n")
         if not kept.strip():
             return
-        self.characters += len(kept)
+        self._count(kept)
+        self.blocks.append(Block(kept, kind, tuple(said for _, said in self._headings), page))
+
+    def _count(self, text: str) -> None:
+        self.characters += len(text)
         if self.characters > MAX_CHARACTERS:
             raise RefusedError(f"it has more than {MAX_CHARACTERS:,} characters; split it")
-        self.blocks.append(Block(kept, kind, tuple(said for _, said in self._headings), page))
 
     def row(self, names: Iterable[object], values: Iterable[object], page: int | None = None) -> None:
         """A row of a table, each value with the name of its column; one beyond the names has none."""
@@ -121,6 +127,17 @@ class Reading:
     def pairs(self, pairs: Iterable[tuple[str, str]], page: int | None = None) -> None:
         """A row of a table as pairs of a name, which may be empty, and a value."""
         self.add(" | ".join(f"{name}: {value}" if name else value for name, value in pairs if value), "row", page)
+
+    def take(self, other: Reading) -> None:
+        """Add what another reading holds, below the headings that stand here now."""
+        above = tuple(said for _, said in self._headings)
+        for block in other.blocks:
+            self._count(block.text)
+            self.blocks.append(replace(block, headings=above + block.headings))
+        self.title = self.title or other.title
+        self.hidden += other.hidden
+        self.notes += [note for note in other.notes if note not in self.notes]
+        self._left_out += other._left_out
 
     def hide(self, characters: int) -> None:
         """Count characters that are in the file and are not shown."""
@@ -194,6 +211,15 @@ def text_of(data: bytes) -> str:
         return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         raise RefusedError("it is no UTF-8 text; save it as UTF-8") from None
+
+
+def _shortened(heading: str) -> tuple[str, str]:
+    """Return a heading cut between words to a length that can stand above passages, and the rest of it."""
+    if len(heading) <= MAX_HEADING:
+        return heading, ""
+    cut = heading.rfind(" ", MAX_HEADING // 2, MAX_HEADING + 1)
+    cut = MAX_HEADING if cut < 0 else cut
+    return heading[:cut], heading[cut:].strip()
 
 
 def _measured(what: str, count: int) -> str:
