@@ -29,6 +29,8 @@ BYTE_ORDER_MARKS = (
 Kind = Literal["text", "heading", "item", "row", "code"]
 NOTHING_READ = "nothing was read"
 HIDDEN_TEXT, DELETED_TEXT = "hidden text", "deleted text"
+MAY_BE_HIDDEN = "some text may be hidden"
+"""How a note begins on text that was read although it cannot be told whether a reader sees it."""
 _UNSEEN = str.maketrans("", "", "\u00ad\u2060")
 """Soft hyphens and joiners, which stand inside words."""
 _BREAKS = re.compile("(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b|(?<=\\w)\ufeff(?=\\w)")

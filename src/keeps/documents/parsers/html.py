@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from keeps.documents.parsers import MAX_NESTING, Reading, RefusedError
+from keeps.documents.parsers import MAX_NESTING, MAY_BE_HIDDEN, Reading, RefusedError
 from keeps.documents.parsers.charsets import decoded_page
+from keeps.documents.parsers.css_rules import Declarations, Styles
+from keeps.documents.parsers.css_values import WHITE
 from keeps.documents.parsers.grid import Cell, Grid
-from keeps.documents.parsers.html_styles import Declarations, Style, Styles, displayed_as_box, hides_box, inherited
+from keeps.documents.parsers.html_styles import Style, displayed_as_box, hides_box, inherited, without_moves
 
 _CODE = frozenset(("script", "style"))
 _FRAMES = frozenset(("iframe", "frame", "object", "embed", "portal"))
-_UNSHOWN = frozenset("head title datalist noembed noframes annotation annotation-xml rp desc metadata defs".split())
+_UNSHOWN = frozenset("head title datalist noembed noframes annotation annotation-xml rp desc metadata".split())
+_UNDRAWN = frozenset("defs symbol clippath mask pattern marker mphantom".split())
 _MEDIA = frozenset(("video", "audio", "canvas"))
 _BLOCKS = frozenset(
     "p div section article main header footer aside nav li td th tr ul ol dl dt dd blockquote figure figcaption body"
@@ -22,12 +26,14 @@ _BLOCKS = frozenset(
     " hgroup search noscript listing".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_VALUES = frozenset(("", "text", "search", "tel", "url", "email", "number", "date", "time", "month", "week"))
+_NO_VALUES = frozenset("checkbox radio color file range password".split())
 _BUTTONS = {"submit": "Submit", "reset": "Reset", "button": ""}
 _SPACE = re.compile(r"[ \t\n\r\f\xa0]+")
 _TAG = re.compile(r"<[^<>]{0,10000}>")
 _POWERS = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _POWER = re.compile(r"[+\-−]?\d{1,4}")
+_DOT = re.compile(r"\s*[01]\s*(?:px)?\s*")
+"""The width of a picture that nobody sees."""
 _NUMBERS = re.compile(r"\d{1,9}")
 MAX_SPAN, BULLET = 1_000, "- "
 
@@ -42,7 +48,8 @@ def parse_text(text: str, reading: Reading) -> None:
     title = tree.css_first("title")
     if title is not None and reading.title is None:
         reading.title = " ".join(title.text().split())[:500] or None
-    walk = _Walk(reading, Styles(tree))
+    styles = Styles(tree)
+    walk = _Walk(reading, styles)
     if tree.body is None:
         reading.leave_out("framed pages, which are not in the file", len(tree.css("frame")))
         return
@@ -58,6 +65,10 @@ def parse_text(text: str, reading: Reading) -> None:
     for what, count in walk.left_out.items():
         reading.leave_out(what, count)
     reading.hide(walk.hidden)
+    if walk.unsure:
+        reading.notes.append(f"{MAY_BE_HIDDEN}: the looks of {walk.unsure:,} characters cannot be told")
+    if styles.incomplete:
+        reading.notes.append(f"{MAY_BE_HIDDEN}: it has more styles than are read")
 
 
 class _Flow:
@@ -120,16 +131,17 @@ class _Walk:
         self._styles = styles
         self._read_menus = False
         self._numbers: dict[int, int] = {}
-        self.hidden = self.menus = 0
+        self.hidden = self.unsure = self.menus = 0
         self.left_out: dict[str, int] = {}
 
     def page(self, body: LexborNode, *, menus: bool) -> None:
         self._read_menus = menus
         self._numbers = {}
-        self.hidden = self.menus = 0
+        self.hidden = self.unsure = self.menus = 0
         self.left_out = {}
         sink = _Flow(self._reading)
-        style = self._styles.start
+        # A sheet outside of the file may colour any background.
+        style = Style(background=None if self._styles.elsewhere else WHITE)
         root = body.parent
         if root is not None and root.tag == "html":
             shown = self._shown(root, style)
@@ -147,10 +159,8 @@ class _Walk:
             tag = child.tag or ""
             if tag == "-text":
                 text = child.text(deep=False) or ""
-                if style.shows_text:
-                    sink.text(_SPACE.sub(" ", text))
-                else:
-                    self.hidden += len(text.strip())
+                if shown := self._text(text, style):
+                    sink.text(_SPACE.sub(" ", shown))
             elif tag == "-comment":
                 self.hidden += len((child.html or "").removeprefix("<!--").removesuffix("-->").strip())
             elif not tag.startswith(("-", "!")):
@@ -164,11 +174,13 @@ class _Walk:
             return
         if tag in _UNSHOWN:
             return
+        if tag.lower() in _UNDRAWN:
+            self.hidden += len((node.text() or "").strip())
+            return
         if tag == "template":
             self.hidden += len(_TAG.sub(" ", node.html or "").strip())
             return
-        values = self._styles.of(node)
-        inner = self._shown(node, style, values)
+        inner, values = self._styled(node, style)
         if inner is None:
             return
         if tag in _FRAMES or tag in _MEDIA:
@@ -202,13 +214,33 @@ class _Walk:
             if block:
                 sink.boundary()
 
-    def _shown(self, node: LexborNode, style: Style, values: Declarations | None = None) -> Style | None:
+    def _shown(self, node: LexborNode, style: Style) -> Style | None:
         """Return the style of what stands in an element; None, and count its text, where nothing of it is shown."""
-        values = self._styles.of(node) if values is None else values
+        return self._styled(node, style)[0]
+
+    def _styled(self, node: LexborNode, style: Style) -> tuple[Style | None, Declarations]:
+        """Return what `_shown` returns, and the declarations of the element."""
+        values, possible = self._styles.of(node, style.variables)
+        if self._styles.moves(values):
+            # It can show what is hidden at first, or hide what is shown at first.
+            values, style = without_moves(values), replace(style, unsure=True)
         if hides_box(node.tag or "", node.attributes, values):
             self.hidden += len((node.text() or "").strip())
-            return None
-        return inherited(style, values)
+            return None, values
+        inner = inherited(style, values)
+        if possible is not None and inner.shows_text:
+            hides = hides_box(node.tag or "", node.attributes, possible) or not inherited(style, possible).shows_text
+            inner = replace(inner, unsure=True) if hides else inner
+        return inner, values
+
+    def _text(self, text: str, style: Style) -> str:
+        """Return a text if it is shown, else nothing; count what is hidden, and what may be."""
+        if not style.shows_text:
+            self.hidden += len(text.strip())
+            return ""
+        if style.may_hide_text:
+            self.unsure += len(text.strip())
+        return text
 
     def _marker(self, item: LexborNode) -> str:
         """Return the bullet or the number before an item of a list."""
@@ -244,14 +276,16 @@ class _Walk:
             tag = child.tag or ""
             if tag == "-text":
                 text = child.text(deep=False) or ""
-                if style.shows_text:
-                    parts.append(text)
-                else:
-                    self.hidden += len(text.strip())
+                parts.append(self._text(text, style))
             elif tag == "br":
                 parts.append("\n")
             elif tag in _CODE:
                 self._leave_out("scripts or styles")
+            elif tag in ("img", "input"):
+                if (inner := self._shown(child, style)) is not None:
+                    line = _Line()
+                    self._special(child, inner, line, depth + 1)
+                    parts.append(line.line())
             elif not tag.startswith(("-", "!")) and (inner := self._shown(child, style)) is not None:
                 parts.append(self._preformatted(child, inner, depth + 1))
             child = child.next
@@ -332,6 +366,8 @@ class _Walk:
                 self._superscript(node, style, sink, depth)
             case "button" | "textarea":
                 self._between(" ", node, " ", style, sink, depth)
+                if not (node.text() or "").strip():
+                    sink.text(f" {self._text(node.attributes.get('placeholder') or '', style)} ")
             case "rt":
                 self._between("(", node, ")", style, sink, depth)
             case _:
@@ -343,10 +379,13 @@ class _Walk:
         self._children(node, style, sink, depth)
         sink.text(after)
 
-    @staticmethod
-    def _picture(node: LexborNode, style: Style, sink: _Sink) -> None:
-        if (text := (node.attributes.get("alt") or "").strip()) and style.visible:
-            sink.text(f" {_SPACE.sub(' ', text)} ")
+    def _picture(self, node: LexborNode, style: Style, sink: _Sink) -> None:
+        if text := (node.attributes.get("alt") or "").strip():
+            attributes = node.attributes
+            if style.shows_box and not any(_DOT.fullmatch(attributes.get(side) or "") for side in ("width", "height")):
+                sink.text(f" {_SPACE.sub(' ', text)} ")
+            else:
+                self.hidden += len(text)
 
     def _input(self, node: LexborNode, style: Style, sink: _Sink) -> None:
         attributes = node.attributes
@@ -357,9 +396,9 @@ class _Walk:
         elif kind == "image":
             self._picture(node, style, sink)
         elif kind in _BUTTONS:
-            sink.text(f" {value or _BUTTONS[kind]} ")
-        elif kind in _VALUES:
-            sink.text(f" {value or attributes.get('placeholder') or ''} ")
+            sink.text(f" {self._text(value or _BUTTONS[kind], style)} ")
+        elif kind not in _NO_VALUES:
+            sink.text(f" {self._text(value or attributes.get('placeholder') or '', style)} ")
 
     def _select(self, node: LexborNode, style: Style, sink: _Sink, depth: int) -> None:
         options = node.css("option")
@@ -368,7 +407,8 @@ class _Walk:
         else:
             chosen = [each for each in options if "selected" in each.attributes][-1:] or options[:1]
         for option in chosen:
-            self._between(" ", option, " ", style, sink, depth)
+            if (inner := self._shown(option, style)) is not None:
+                self._between(" ", option, " ", inner, sink, depth)
         if len(options) > len(chosen):
             key = "options that are not chosen"
             self.left_out[key] = self.left_out.get(key, 0) + len(options) - len(chosen)
@@ -376,7 +416,7 @@ class _Walk:
     def _superscript(self, node: LexborNode, style: Style, sink: _Sink, depth: int) -> None:
         text = (node.text() or "").strip()
         if style.shows_text and _POWER.fullmatch(text) and sink.last().isdigit():
-            sink.text(text.translate(_POWERS))
+            sink.text(self._text(text, style).translate(_POWERS))
         else:
             self._children(node, style, sink, depth)
 
