@@ -170,11 +170,52 @@ def _hidden(pages: list[str]) -> list[Case]:
     ]
 
 
+_MORE_STYLES = "it has more styles than are read"
+_SLOW: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    (
+        "selectors of siblings",
+        "html",
+        "<style>" + "".join(f"div p:nth-child({at}n+1) ~ p{{color:red}}" for at in range(2_000)) + "</style>"
+        "<div>" + "<p>Seen" * 1_000,
+        (_MORE_STYLES,),
+    ),
+    (
+        "selectors of what is below",
+        "html",
+        "<style>"
+        + "".join(f":has(~ p):has(~ b{at}){{color:red}}" for at in range(200))
+        + "</style>"
+        + "<p>Seen" * 3_000,
+        (_MORE_STYLES,),
+    ),
+    (
+        "many matches",
+        "html",
+        "<style>" + "".join(f"p{{color:#{at:03x}}}" for at in range(2_000)) + "</style>" + "<p>Seen" * 5_000,
+        (_MORE_STYLES,),
+    ),
+    ("lists in lists of selectors", "html", "<style>" + "a,b,c,d{" * 9 + "color:red" + "}" * 9 + "</style>Seen", ()),
+    (
+        "variables in variables",
+        "html",
+        "<style>:root{" + "".join(f"--a{at}:var(--a{at + 1}) var(--a{at + 1});" for at in range(50)) + "}"
+        "p{color:var(--a0)}</style><p>Seen",
+        _MAYBE,
+    ),
+    ("brackets", "markdown", "Seen " + "[" * 100_000, ("too many brackets",)),
+    ("brackets of notes", "markdown", "Seen " + "[^" * 50_000, ("too many brackets",)),
+    ("brackets of pictures", "markdown", "Seen " + "![a](" * 20_000 + "[" * 20_000, ("too many brackets",)),
+    ("front matter of a long list", "markdown", f"---\na: [{'a,' * 1_000_000}]\n---\nSeen", ()),
+    ("front matter with tags", "markdown", "---\na: !!timestamp x\nb: !!bool y\nc: !!int z\n---\nSeen", ()),
+)
+
+
 CASES: tuple[Case, ...] = (
     *_hidden([f"<p style='{style}'>SECRET</p>" for style in _HIDING]),
     *_hidden([f"<style>{rule}</style><p class=x lang=en>SECRET</p>" for rule in _RULES]),
     *_hidden(_ELEMENTS),
     *_hidden(["<body bgcolor=black text=black><p style='color:white'>Seen</p>SECRET"]),
     *(Case(f"unsure: {page}", "html", page.encode(), ("Seen",), notes=_MAYBE) for page in _UNSURE),
+    *(Case(f"slow: {name}", form, text.encode(), ("Seen",), notes=notes) for name, form, text, notes in _SLOW),
     *(Case(f"seen: {page}", "html", page.encode(), ("Seen",), unnoted=_MAYBE) for page in _SEEN),
 )

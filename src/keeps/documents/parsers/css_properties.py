@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -108,11 +109,11 @@ def _is_colour(part: Any) -> bool:
     return text == "currentcolor" or text.startswith("color-mix") or colour(text) is not None
 
 
-def resolved(values: dict[str, str], variables: Mapping[str, str]) -> Mapping[str, str]:
+def resolved(values: dict[str, str], variables: dict[str, str]) -> Mapping[str, str]:
     """Return declarations with the variables in them replaced. What no variable explains does not hold."""
     if not any("var(" in value for value in values.values()):
         return values
-    own = {**variables, **{name: value for name, value in values.items() if name.startswith("--")}}
+    own = ChainMap(values, variables)
     result: dict[str, str] = {}
     for name, value in values.items():
         if "var(" not in value or name.startswith("--"):

@@ -19,7 +19,7 @@ from keeps.documents.parsers.css_properties import RELEVANT, longhands, presenta
 from keeps.documents.parsers.css_selectors import asked, cost, loosened, nested, selectors, weight_of
 
 MAX_STYLE_CHARACTERS, MAX_SELECTORS, MAX_RULES_NESTED = 1_000_000, 20_000, 10
-MAX_STEPS, MAX_MATCHES = 20_000_000, 500_000
+MAX_STEPS, MAX_MATCHES = 50_000_000, 200_000
 _MOVING = re.compile(r"opacity|visibility|display|transform|translate|scale|clip-path|filter|color|font-size|left|top")
 _SCOPE = re.compile(r"\s*\(([^()]{1,200})\)")
 Declarations = Mapping[str, str]
@@ -51,7 +51,7 @@ class Styles:
             else:
                 self._sheet(text, sure=held is True, depth=0)
 
-    def of(self, node: LexborNode, variables: Mapping[str, str]) -> tuple[Declarations, Declarations | None]:
+    def of(self, node: LexborNode, variables: dict[str, str]) -> tuple[Declarations, Declarations | None]:
         """Return the declarations that hold for an element, the strongest of each property.
 
         Returns: those that hold for sure, and with those that may hold; None where these are the same.
@@ -64,13 +64,13 @@ class Styles:
             return values, None
         weighed = [*rules, *((*each, True) for each in (_inline(style[:10_000]) if style else ()))]
         weighed.sort(key=lambda rule: rule[0])
-        possible = dict(values)
+        possible = None if all(sure for *_, sure in weighed) else dict(values)
         for _, declarations, sure in weighed:
-            possible |= declarations
+            if possible is not None:
+                possible |= declarations
             if sure:
                 values |= declarations
-        sure_values = resolved(values, variables)
-        return sure_values, None if all(sure for *_, sure in weighed) else resolved(possible, variables)
+        return resolved(values, variables), None if possible is None else resolved(possible, variables)
 
     def moves(self, values: Declarations) -> bool:
         """Return whether an animation of the page can hide or show an element."""
@@ -81,25 +81,24 @@ class Styles:
         rules = tinycss2.parse_stylesheet(text[:MAX_STYLE_CHARACTERS])
         self._read(rules, None, _UNLAYERED, sure=sure, depth=depth)
 
-    def _read(self, rules: list[Any], above: str | None, layer: int, *, sure: bool, depth: int) -> None:
+    def _read(self, rules: list[Any], above: list[str] | None, layer: int, *, sure: bool, depth: int) -> None:
         """Read rules, and declarations that stand among them within a rule."""
         if depth > MAX_RULES_NESTED:
             self.incomplete = True
             return
         declarations = _weighed(rules, layer) if above is not None else []
-        if declarations and above is not None:
-            self._match(above, declarations, sure=sure)
+        for selector in above or () if declarations else ():
+            self._match(selector, declarations, sure=sure)
         for rule in rules:
             if rule.type == "at-rule":
                 self._at_rule(rule, above, layer, sure=sure, depth=depth)
             elif rule.type == "qualified-rule":
                 content = tinycss2.parse_blocks_contents(rule.content)
                 names = [tinycss2.serialize(each).strip() for each in selectors(rule.prelude)]
-                for name in names[:MAX_SELECTORS]:
-                    inner = name if above is None and "&" not in name else nested(name, above)
-                    self._read(content, inner, layer, sure=sure, depth=depth + 1)
+                inner = [name if above is None and "&" not in name else nested(name, above) for name in names]
+                self._read(content, inner, layer, sure=sure, depth=depth + 1)
 
-    def _at_rule(self, rule: Any, above: str | None, layer: int, *, sure: bool, depth: int) -> None:
+    def _at_rule(self, rule: Any, above: list[str] | None, layer: int, *, sure: bool, depth: int) -> None:
         condition = tinycss2.serialize(rule.prelude).strip()
         name = rule.lower_at_keyword
         if name == "import":
@@ -116,7 +115,7 @@ class Styles:
         elif name == "supports":
             held = None if re.search(r"\bnot\b", condition) else True
         elif name == "scope" and (root := _SCOPE.match(condition)):
-            above = nested(root[1], above) if above is not None else root[1]
+            above = [nested(root[1], above) if above is not None else root[1]]
             if rule.content is not None:
                 self._read(tinycss2.parse_rule_list(rule.content), above, layer, sure=sure, depth=depth + 1)
             return
@@ -140,7 +139,7 @@ class Styles:
 
     def _match(self, written: str, weighed: list[tuple[_Weight, Declarations]], *, sure: bool) -> None:
         selector = asked(written)
-        if selector is None:
+        if selector is None or self._matches > MAX_MATCHES:
             return
         self._selectors += 1
         nodes = self._selected(selector)
@@ -148,7 +147,8 @@ class Styles:
             nodes, sure = self._selected(loose), False
         if not nodes:
             return
-        self._matches += len(nodes)
+        # A rule of many variables takes as long as many rules.
+        self._matches += len(nodes) * (1 + sum(len(declarations) for _, declarations in weighed) // 20)
         if self._matches > MAX_MATCHES:
             self.incomplete = True
             return

@@ -27,7 +27,7 @@ _SAME = (
 )
 _ELEMENTS = re.compile(r"::|:(?:before|after|first-letter|first-line|selection|placeholder)(?![\w-])")
 _UNKNOWN = re.compile(r":[\w-]{1,50}(?:\([^()]{0,200}\))?")
-_COSTLY = re.compile(r":(?:nth|has|is|where|not|first-of|last-of|only)|~")
+_COSTLY = re.compile(r":(?:nth|first-of|last-of|only)|~")
 Weight = tuple[int, int, int]
 
 
@@ -58,17 +58,15 @@ def loosened(selector: str) -> str | None:
 
 def cost(selector: str, nodes: int, siblings: int) -> int:
     """Return about how many steps it takes to find what a selector selects."""
-    steps = nodes * (1 + selector.count(" "))
-    if ":has" in selector:
-        steps += nodes * nodes * selector.count(":has")
-    return steps + nodes * siblings * len(_COSTLY.findall(selector))
+    steps = nodes * (1 + selector.count(" ")) * siblings ** min(len(_COSTLY.findall(selector)), 5)
+    return steps * nodes if ":has" in selector else steps
 
 
-def nested(selector: str, above: str | None) -> str:
+def nested(selector: str, above: list[str] | None) -> str:
     """Return a selector that stands within the rule of another one."""
     if above is None:
         return selector.replace("&", ":root")
-    around = f":is({above})"
+    around = f":is({', '.join(above)})"
     return selector.replace("&", around) if "&" in selector else f"{around} {selector}"
 
 

@@ -13,6 +13,7 @@ from keeps.documents.parsers.charsets import decoded_page
 from keeps.documents.parsers.css_rules import Declarations, Styles
 from keeps.documents.parsers.css_values import WHITE
 from keeps.documents.parsers.grid import Cell, Grid
+from keeps.documents.parsers.html_bounds import check_bounds
 from keeps.documents.parsers.html_styles import Style, displayed_as_box, hides_box, inherited, without_moves
 
 _CODE = frozenset(("script", "style"))
@@ -44,6 +45,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 def parse_text(text: str, reading: Reading) -> None:
     """Read a page that is text already."""
+    check_bounds(text)
     tree = LexborHTMLParser(text)
     title = tree.css_first("title")
     if title is not None and reading.title is None:

@@ -46,7 +46,7 @@ class Style:
     background: Colour | None = WHITE
     ground: Colour = WHITE
     unsure: bool = False
-    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    variables: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def shows_box(self) -> bool:

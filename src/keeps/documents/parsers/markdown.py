@@ -17,7 +17,8 @@ from keeps.documents.parsers.text import paragraphs
 
 MAX_CHARACTERS_OF_STRUCTURE = 5_000_000
 """Longer texts would take more processor time than a document has."""
-_FRONT_MATTER_LINES = 200
+_MAX_BRACKET_STEPS = 1_000_000_000
+_FRONT_MATTER_LINES, _FRONT_MATTER_CHARACTERS = 200, 30_000
 
 
 def parse(data: bytes, reading: Reading) -> None:
@@ -29,7 +30,11 @@ def parse(data: bytes, reading: Reading) -> None:
         return
     markdown = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING + 1})
     markdown.enable(["table", "strikethrough"])
-    footnote_plugin(markdown)
+    if _has_many_brackets(text):
+        reading.notes.append("it has too many brackets: links, pictures and footnotes were read as plain text")
+        markdown.disable(["link", "image", "reference"])
+    else:
+        footnote_plugin(markdown)
     rules: dict[str, Any] = cast("Any", markdown.renderer).rules
     rules |= {"softbreak": _line_break, "footnote_ref": _reference, "footnote_anchor": _nothing}
     environment: dict[str, Any] = {}
@@ -39,6 +44,11 @@ def parse(data: bytes, reading: Reading) -> None:
     if reading.title is None:
         reading.title = _first_heading(tokens)
     parse_text(f"<body>{markdown.renderer.render(tokens, markdown.options, environment)}", reading)
+
+
+def _has_many_brackets(text: str) -> bool:
+    """Return whether links take too much time to find: each bracket is compared with all text behind it."""
+    return sum(each.count("[") * len(each) for each in text.split("\n\n")) > _MAX_BRACKET_STEPS
 
 
 def _line_break(*_: Any) -> str:
@@ -71,7 +81,8 @@ def _without_front_matter(text: str, reading: Reading) -> str:
         return text
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() in ("---", "..."):
-            told = _fields_of("\n".join(lines[1:number]))
+            written = "\n".join(lines[1:number])
+            told = _fields_of(written) if len(written) <= _FRONT_MATTER_CHARACTERS else None
             if told is None:
                 return text
             title = told.pop("title", None)
@@ -84,8 +95,8 @@ def _without_front_matter(text: str, reading: Reading) -> str:
     return text
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads values as they are written (00123, 2026-03-31), and no aliases, by which little text becomes much."""
+class _Loader(yaml.BaseLoader):
+    """Read values as they are written (00123, 2026-03-31) whatever their tags say, and no aliases, which grow."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -93,12 +104,9 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-_Loader.yaml_implicit_resolvers = {}
-
-
 def _fields_of(text: str) -> dict[str, Any] | None:
     try:
-        told = yaml.load(text, _Loader)  # noqa: S506  a SafeLoader
+        told = yaml.load(text, _Loader)  # noqa: S506  it makes texts, lists and dicts only
     except (yaml.YAMLError, ValueError):
         return None
     return {str(name): value for name, value in told.items()} if isinstance(told, dict) else None
