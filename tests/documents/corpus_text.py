@@ -196,6 +196,29 @@ _MAILS: tuple[tuple[str, bytes, tuple[str, ...], tuple[str, ...], tuple[str, ...
     ),
 )
 
+_INVISIBLE = (
+    ("joiners", "\u200c\u200d" * 40),
+    ("operators", "\u2062\u2064" * 40),
+    ("fillers", "\u3164\uffa0\u115f" * 9),
+    ("one filler", "\u3164"),
+    ("variants", "".join(chr(0xE0100 + each) for each in b"SECRET")),
+    ("variants between joiners", "".join(f"{chr(0xE0100 + each)}\u200d" for each in b"SECRET")),
+    ("signs of direction", "\u200e\u200f\u2066\u2069" * 9),
+    ("spaces of no width", "\u200b\ufeff\u2060" * 9),
+)
+_NEEDED = (
+    ("hearts on fire", "❤\ufe0f\u200d🔥 1\ufe0f\u20e3"),
+    ("variants of ideographs", "葛\U000e0100城"),
+    ("old Hangul", "\u115f\u1161 \u1100\u1160"),
+    ("marks of direction", "\u200fשלום\u200e (a)"),
+)
+
+
+def _spelled(text: str) -> bytes:
+    """Return a text in which an invisible sign follows each letter."""
+    return "".join(letter + chr(0xE0100 + number) for number, letter in enumerate(text)).encode()
+
+
 _NOT_SHOWN = "do not show"
 _MAILS_HIDDEN: tuple[tuple[str, bytes, tuple[str, ...], tuple[str, ...], bool], ...] = (
     (
@@ -306,6 +329,14 @@ CASES: tuple[Case, ...] = (
         "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f wins".encode(),
         ("🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f wins",),
     ),
+    *(
+        Case(f"text: invisible {name}", "text", f"One{signs} two".encode(), ("One two",), (), (), ("hidden",), True)
+        for name, signs in _INVISIBLE
+    ),
+    Case("text: one variant a letter", "text", _spelled("One two"), ("One two",), notes=("hidden",), hidden=True),
+    Case("text: turned round", "text", "One \u202eowt\u202c three".encode(), ("One two three",), ("owt",)),
+    *(Case(f"text: {name} stay", "text", text.encode(), (text,)) for name, text in _NEEDED),
+    Case("text: operators of formulas", "text", "f\u2061(x) = 2\u2062x".encode(), ("f(x) = 2x",)),
     Case("text: joiners stay", "text", "👩\u200d🌾 می\u200cخواهم".encode(), ("👩\u200d🌾 می\u200cخواهم",)),
     *(
         Case(f"text: nothing read {text!r}", "text", text, notes=("nothing was read", "empty"))

@@ -7,7 +7,6 @@ must not loop over input faster than it grows. What it cannot read well it says 
 from __future__ import annotations
 
 import codecs
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from importlib import import_module
 from itertools import zip_longest
 from typing import Literal, Protocol
 
+from keeps.documents.parsers.unseen import without_unseen
 from keeps_client.models.documents import SUFFIXES
 
 MAX_PAGES, MAX_CHARACTERS, MAX_NESTING = 2_000, 20_000_000, 200
@@ -31,15 +31,6 @@ NOTHING_READ = "nothing was read"
 HIDDEN_TEXT, DELETED_TEXT = "hidden text", "deleted text"
 MAY_BE_HIDDEN = "some text may be hidden"
 """How a note begins on text that was read although it cannot be told whether a reader sees it."""
-_UNSEEN = str.maketrans("", "", "\u00ad\u2060")
-"""Soft hyphens and joiners, which stand inside words."""
-_BREAKS = re.compile("(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b|(?<=\\w)\ufeff(?=\\w)")
-"""Signs of width 0 inside words, but for scripts whose words nothing else parts."""
-_SMUGGLED = re.compile(
-    "(\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)|[\U000e0000-\U000e007f]+"
-    "|(?<=[\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]+"
-)
-"""Characters without a shape that can carry a text which nobody sees: tags (flags apart), and rows of variants."""
 
 
 class RefusedError(Exception):
@@ -175,12 +166,9 @@ class Reading:
 
     def _seen(self, text: str) -> str:
         """Return a text without characters that nobody sees; count those that can carry a text of their own."""
-        text = clean(text)
-        if text.isascii():
-            return text
-        shown = _SMUGGLED.sub(lambda found: found[1] or "", text)
-        self.hidden += len(text) - len(shown)
-        return _BREAKS.sub("", shown.translate(_UNSEEN))
+        shown, hidden = without_unseen(clean(text))
+        self.hidden += hidden
+        return shown
 
 
 class Parser(Protocol):

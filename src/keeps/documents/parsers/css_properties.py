@@ -165,6 +165,6 @@ def presentation(tag: str, attributes: Mapping[str, str | None]) -> dict[str, st
         for name in ("x", "y") if tag != "svg" else ():
             if (place := attributes.get(name)) is not None:
                 values |= {"position": "absolute", "left" if name == "x" else "top": place.split(",")[0].strip()}
-        if attributes.get("stroke", "none") != "none":
+        if (attributes.get("stroke") or "none") != "none":
             values["stroke"] = attributes["stroke"] or ""
     return values

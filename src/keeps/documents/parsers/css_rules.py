@@ -42,14 +42,14 @@ class Styles:
         """Whether there are styles that are not in the file."""
         self._size: tuple[int, int] | None = None
         for sheet in tree.css("style, link[rel~=stylesheet i]"):
-            held = holds(sheet.attributes.get("media") or "")
-            if held is False or not _is_css(sheet.attributes.get("type")):
+            answer = holds(sheet.attributes.get("media") or "")
+            if answer is False or not _is_css(sheet.attributes.get("type")):
                 continue
             text = sheet.text() or "" if sheet.tag == "style" else _data(sheet.attributes.get("href") or "")
             if text is None:
                 self.elsewhere = True
             else:
-                self._sheet(text, sure=held is True, depth=0)
+                self._sheet(text, sure=answer is True, depth=0)
 
     def of(self, node: LexborNode, variables: dict[str, str]) -> tuple[Declarations, Declarations | None]:
         """Return the declarations that hold for an element, the strongest of each property.
@@ -109,11 +109,11 @@ class Styles:
                 layer = self._layers.setdefault(each.strip() or f" {len(self._layers)}", len(self._layers))
         if name in ("keyframes", "-webkit-keyframes") and _MOVING.search(tinycss2.serialize(rule.content or [])):
             self._moves.add(condition.strip("\"'").lower())
-        held: bool | None = True
+        answer: bool | None = True
         if name in ("media", "container"):
-            held = holds(condition)
+            answer = holds(condition)
         elif name == "supports":
-            held = None if re.search(r"\bnot\b", condition) else True
+            answer = None if re.search(r"\bnot\b", condition) else True
         elif name == "scope" and (root := _SCOPE.match(condition)):
             above = [nested(root[1], above) if above is not None else root[1]]
             if rule.content is not None:
@@ -121,21 +121,21 @@ class Styles:
             return
         elif name not in ("layer", "scope"):
             return
-        if held is not False and rule.content is not None:
+        if answer is not False and rule.content is not None:
             content = tinycss2.parse_blocks_contents(rule.content)
-            self._read(content, above, layer, sure=sure and held is True, depth=depth + 1)
+            self._read(content, above, layer, sure=sure and answer is True, depth=depth + 1)
 
     def _import(self, rule: Any, *, sure: bool, depth: int) -> None:
         parts = [part for part in rule.prelude if part.type != "whitespace"]
         address = parts[0] if parts else None
         if address is not None and address.type == "function" and address.arguments:
             address = address.arguments[0]
-        held = holds(tinycss2.serialize(parts[1:]))
+        answer = holds(tinycss2.serialize(parts[1:]))
         text = _data(address.value) if address is not None and address.type in ("url", "string") else None
         if text is None:
             self.elsewhere = True
-        elif held is not False and depth < MAX_RULES_NESTED:
-            self._sheet(text, sure=sure and held is True, depth=depth + 1)
+        elif answer is not False and depth < MAX_RULES_NESTED:
+            self._sheet(text, sure=sure and answer is True, depth=depth + 1)
 
     def _match(self, written: str, weighed: list[tuple[_Weight, Declarations]], *, sure: bool) -> None:
         selector = asked(written)

@@ -23,11 +23,33 @@ _SYSTEM = {
     "fieldtext": BLACK,
     "windowtext": BLACK,
 }
-_UNITS = {"": 1, "px": 1, "pt": 4 / 3, "pc": 16, "in": 96, "cm": 37.8, "mm": 3.78, "q": 0.94, "rem": 16}
-_UNITS |= {"vw": 12.8, "vh": 8, "vmin": 8, "vmax": 12.8, "svh": 8, "lvh": 8, "dvh": 8, "svw": 12.8, "cqw": 12.8}
+_UNITS: dict[str, float] = {
+    "": 1,
+    "px": 1,
+    "pt": 4 / 3,
+    "pc": 16,
+    "in": 96,
+    "cm": 37.8,
+    "mm": 3.78,
+    "q": 0.94,
+    "rem": 16,
+    "vw": 12.8,
+    "vh": 8,
+    "vmin": 8,
+    "vmax": 12.8,
+    "svh": 8,
+    "lvh": 8,
+    "dvh": 8,
+    "svw": 12.8,
+    "cqw": 12.8,
+}
 _BY_FONT = {"em": 1.0, "ex": 0.5, "ch": 0.5, "lh": 1.2, "%": 0.01, "cap": 0.7}
 _NUMBER = re.compile(r"[-+]?(?:[0-9]{1,12}\.?[0-9]{0,12}|\.[0-9]{1,12})(?:e[-+]?[0-9]{1,3})?")
 _MOST_NESTED = 10
+
+
+def _parsed(text: str) -> list[Any]:
+    return tinycss2.parse_component_value_list(text)
 
 
 def number(text: str) -> float | None:
@@ -47,7 +69,7 @@ def length(text: str, font: float = 16.0, whole: float = 500.0) -> float | None:
     """
     if _NUMBER.fullmatch(text):
         return float(text)
-    parts = [part for part in tinycss2.parse_component_value_list(text[:500]) if part.type != "comment"]
+    parts = [part for part in _parsed(text[:500]) if part.type != "comment"]
     return _sum(parts, font, whole, 0)
 
 
@@ -104,18 +126,18 @@ def _operand(part: Any, font: float, whole: float, depth: int) -> float | None:
 
 def arguments(parts: list[Any]) -> list[list[Any]]:
     """Return the arguments of a function, parted by commas."""
-    found: list[list[Any]] = [[]]
+    lists: list[list[Any]] = [[]]
     for part in parts:
         if part.type == "literal" and part.value == ",":
-            found.append([])
+            lists.append([])
         else:
-            found[-1].append(part)
-    return found
+            lists[-1].append(part)
+    return lists
 
 
 def functions(text: str) -> Iterator[tuple[str, list[str]]]:
     """Return the functions of a value by their names, with their arguments as text."""
-    for part in tinycss2.parse_component_value_list(text[:1_000]):
+    for part in _parsed(text[:1_000]):
         if part.type == "function":
             if any(each.type == "literal" and each.value == "," for each in part.arguments):
                 parts = arguments(part.arguments)
@@ -129,6 +151,7 @@ def colour(text: str) -> Colour | None:
     """Return a colour; None where it is none, or cannot be told."""
     if text in _SYSTEM:
         return _SYSTEM[text]
+    parsed: Any
     try:
         parsed = tinycss2.color5.parse_color(text[:200]) if text else None
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
@@ -146,12 +169,12 @@ def colour(text: str) -> Colour | None:
 
 def uniform(text: str) -> Colour | None:
     """Return the one colour that all colours of a value are; None where they differ, or there is none."""
-    return _one(_colours(tinycss2.parse_component_value_list(text[:1_000]), 0))
+    return _one(_colours(_parsed(text[:1_000]), 0))
 
 
 def _mixed(text: str) -> Colour | None:
     """Return the colour of `color-mix()`, where it mixes a colour with itself."""
-    parts = tinycss2.parse_component_value_list(text)
+    parts = _parsed(text)
     if len(parts) == 1 and parts[0].type == "function" and parts[0].lower_name == "color-mix":
         return _one(_colours(parts[0].arguments, 0))
     return None

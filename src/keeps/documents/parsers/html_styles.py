@@ -15,8 +15,17 @@ _LEAST_PIXELS, _LEAST_OPACITY, _LEAST_SCALE = 2.0, 0.1, 0.1
 _ALIKE, _NEAR = 0.05, 0.1
 """Differences of colours that nobody sees, and that few see."""
 _FAR_OFF, _FAR_MARGIN, _FAR_AHEAD = -900.0, -2_000.0, 5_000.0
-_SIZES = {"xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32}
-_SIZES |= {"xxx-large": 48, "initial": 16}
+_SIZES = {
+    "xx-small": 9,
+    "x-small": 10,
+    "small": 13,
+    "medium": 16,
+    "large": 18,
+    "x-large": 24,
+    "xx-large": 32,
+    "xxx-large": 48,
+    "initial": 16,
+}
 _CLIPPED = re.compile(r"rect\(\s*([01])(?:px)?[\s,]+\1(?:px)?[\s,]+\1(?:px)?[\s,]+\1(?:px)?\s*\)")
 _ZERO_PLACES = ("height", "max-height", "width", "max-width")
 _UNKNOWN_MASKS = ("url(", "element(")
@@ -143,11 +152,11 @@ def _is_off_the_page(values: Declarations) -> bool:
     if any(margin is not None and margin <= _FAR_MARGIN for margin in margins):
         return True
     moves = [text for text in values.get("translate", "").split() if not text.endswith("%")]
-    for name, told in functions(values.get("transform", "")):
+    for name, words in functions(values.get("transform", "")):
         if name.startswith("translate"):
-            moves += [text for text in told if not text.endswith("%")]
-        elif name == "matrix" and len(told) == 6:
-            moves += told[4:]
+            moves += [text for text in words if not text.endswith("%")]
+        elif name == "matrix" and len(words) == 6:
+            moves += words[4:]
     return any(_is_far(text) for text in moves)
 
 
@@ -159,8 +168,8 @@ def _is_far(text: str) -> bool:
 def _is_clipped(values: Declarations) -> bool:
     if values.get("position", "") in ("absolute", "fixed") and _CLIPPED.search(values.get("clip", "")):
         return True
-    for name, told in functions(values.get("clip-path", "")):
-        texts = [text for each in told for text in each.split()]
+    for name, words in functions(values.get("clip-path", "")):
+        texts = [text for each in words for text in each.split()]
         if name == "inset":
             texts = texts[: texts.index("round")] if "round" in texts else texts
             sizes = [100 * (number(text) or 0.0) if text.endswith("%") else 0.0 for text in texts[:4]] or [0.0]
@@ -171,7 +180,7 @@ def _is_clipped(values: Declarations) -> bool:
             if texts and _is_zero(texts[0]):
                 return True
         elif name == "polygon":
-            points = {point for point in told if point not in ("evenodd", "nonzero")}
+            points = {point for point in words if point not in ("evenodd", "nonzero")}
             if len(points) < 3 or "," not in values["clip-path"]:
                 return True
     return False
@@ -212,17 +221,17 @@ def _scaled(style: Style, values: Declarations) -> Style:
     if "zoom" in values:
         scale *= abs(number(values["zoom"]) or 1.0) if not _is_zero(values["zoom"]) else 1.0
     factors = values.get("scale", "").split()
-    for name, told in functions(values.get("transform", "")):
+    for name, words in functions(values.get("transform", "")):
         if name.startswith("scale"):
-            factors += told[:2]
-        elif name == "matrix" and len(told) == 6:
-            factors += ["0"] * (_is_zero(told[0]) and _is_zero(told[1]) and _is_zero(told[2]) and _is_zero(told[3]))
+            factors += words[:2]
+        elif name == "matrix" and len(words) == 6:
+            factors += ["0"] * (_is_zero(words[0]) and _is_zero(words[1]) and _is_zero(words[2]) and _is_zero(words[3]))
         elif name in ("rotatex", "rotatey"):
-            factors += ["0"] if told and re.fullmatch(r"-?(?:90|270)deg|-?0?\.25turn", told[0]) else []
-        elif name in ("translate", "translatex", "translatey") and any("-100%" in text for text in told):
+            factors += ["0"] if words and re.fullmatch(r"-?(?:90|270)deg|-?0?\.25turn", words[0]) else []
+        elif name in ("translate", "translatex", "translatey") and any("-100%" in text for text in words):
             unsure = True
-    known = [abs(factor) for text in factors if (factor := number(text)) is not None]
-    scale *= min(known, default=1.0)
+    shares = [abs(factor) for text in factors if (factor := number(text)) is not None]
+    scale *= min(shares, default=1.0)
     size = style.size
     if text := values.get("font-size"):
         if text in _SIZES:
@@ -250,12 +259,12 @@ def _faded(style: Style, values: Declarations) -> Style:
             opacity *= min(max(share, 0.0), 1.0)
         elif text not in ("initial", "unset", "inherit", "revert"):
             unsure = True
-    for name, told in functions(values.get("filter", "")):
-        if name == "opacity" and told:
-            share = number(told[0])
+    for name, words in functions(values.get("filter", "")):
+        if name == "opacity" and words:
+            share = number(words[0])
             opacity *= 1.0 if share is None else min(max(share, 0.0), 1.0)
-        elif name in ("blur", "contrast", "brightness", "url") and told:
-            size = number(told[0]) if name != "blur" else length(told[0])
+        elif name in ("blur", "contrast", "brightness", "url") and words:
+            size = number(words[0]) if name != "blur" else length(words[0])
             unsure |= size is None or (size >= 5 if name == "blur" else size < _LEAST_SCALE or size > 5)
     unsure |= values.get("mix-blend-mode", "normal") not in ("normal", "initial", "unset", "revert")
     unsure |= values.get("mask-image", "none").startswith(_UNKNOWN_MASKS)
@@ -298,12 +307,12 @@ def _grounded(style: Style, values: Declarations) -> Style:
     if paint is None:
         return replace(style, background=None)
     ground = _over(paint, style.ground)
-    known = style.background is not None or paint[3] >= _OPAQUE
+    sure = style.background is not None or paint[3] >= _OPAQUE
     if picture not in _KEEP:
         only = None if "url(" in picture else uniform(picture)
-        known = only is not None and only[3] >= _OPAQUE
-        ground = only if only is not None and known else ground
-    return replace(style, background=ground if known else None, ground=ground)
+        sure = only is not None and only[3] >= _OPAQUE
+        ground = only if only is not None and sure else ground
+    return replace(style, background=ground if sure else None, ground=ground)
 
 
 def _over(paint: Colour, ground: Colour) -> Colour:
