@@ -136,9 +136,8 @@ def _replaced(value: str, variables: Mapping[str, str]) -> str | None:
 
         def said(match: re.Match[str]) -> str:
             nonlocal missing
-            text = variables.get(match[1], match[2])
-            missing |= text is None
-            return text or ""
+            missing |= match[1] not in variables and match.lastindex == 1
+            return variables.get(match[1], match[2]) or ""
 
         value = _VARIABLE.sub(said, value)
         if missing or len(value) > _MOST_CHARACTERS:
