@@ -15,6 +15,7 @@ from keeps.documents.parsers.css_values import WHITE
 from keeps.documents.parsers.grid import Cell, Grid
 from keeps.documents.parsers.html_bounds import check_bounds
 from keeps.documents.parsers.html_styles import Style, displayed_as_box, hides_box, inherited, without_moves
+from keeps.documents.parsers.html_tree import elements, own_cells, within
 
 _CODE = frozenset(("script", "style"))
 _FRAMES = frozenset(("iframe", "frame", "object", "embed", "portal"))
@@ -189,7 +190,7 @@ class _Walk:
             self._leave_out(
                 "framed pages, which are not in the file" if tag in _FRAMES else "films, sounds or drawings"
             )
-        elif tag == "nav" and not self._read_menus and not _within(node, ("main", "article")):
+        elif tag == "nav" and not self._read_menus and not within(node, ("main", "article")):
             self.menus += bool((node.text() or "").strip())
         elif tag == "table":
             sink.boundary()
@@ -296,14 +297,12 @@ class _Walk:
     def _table(self, table: LexborNode, style: Style, sink: _Flow, depth: int) -> None:
         if depth > MAX_NESTING:
             raise RefusedError(f"it is nested deeper than {MAX_NESTING}")
-        headed = any(True for _ in _own_cells(table, ("th",))) or any(
-            child.tag == "thead" for child in _elements(table)
-        )
+        headed = any(True for _ in own_cells(table, ("th",))) or any(child.tag == "thead" for child in elements(table))
         grid = Grid()
         for row, in_head, row_style in self._rows(table, style, sink, depth):
             shown = [
                 (cell, inner)
-                for cell in _elements(row)
+                for cell in elements(row)
                 if cell.tag in ("td", "th") and (inner := self._shown(cell, row_style)) is not None
             ]
             if self._is_layout(shown, headed=headed, named=grid.named, in_head=in_head):
@@ -327,7 +326,7 @@ class _Walk:
         self, table: LexborNode, style: Style, sink: _Flow, depth: int
     ) -> Iterator[tuple[LexborNode, bool, Style]]:
         """Return the rows of a table that are shown, and whether they are names of columns. Read its caption."""
-        for part in _elements(table):
+        for part in elements(table):
             if part.tag == "caption":
                 if (inner := self._shown(part, style)) is not None:
                     self._children(part, inner, sink, depth + 1)
@@ -335,7 +334,7 @@ class _Walk:
             elif part.tag in ("thead", "tbody", "tfoot"):
                 if (inner := self._shown(part, style)) is None:
                     continue
-                for row in _elements(part):
+                for row in elements(part):
                     if row.tag == "tr" and (shown := self._shown(row, inner)) is not None:
                         yield row, part.tag == "thead", shown
             elif part.tag == "tr" and (shown := self._shown(part, style)) is not None:
@@ -421,30 +420,6 @@ class _Walk:
             sink.text(self._text(text, style).translate(_POWERS))
         else:
             self._children(node, style, sink, depth)
-
-
-def _elements(node: LexborNode) -> Iterator[LexborNode]:
-    child = node.child
-    while child is not None:
-        if not (child.tag or "").startswith(("-", "!")):
-            yield child
-        child = child.next
-
-
-def _own_cells(table: LexborNode, tags: tuple[str, ...]) -> Iterator[LexborNode]:
-    for part in _elements(table):
-        for row in [part] if part.tag == "tr" else _elements(part):
-            if row.tag == "tr":
-                yield from (cell for cell in _elements(row) if cell.tag in tags)
-
-
-def _within(node: LexborNode, tags: tuple[str, ...]) -> bool:
-    above = node.parent
-    while above is not None:
-        if above.tag in tags:
-            return True
-        above = above.parent
-    return False
 
 
 def _span(cell: LexborNode, name: str) -> int:
