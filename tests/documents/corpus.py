@@ -14,6 +14,7 @@ class Case:
         absent: texts that must not be read.
         once: texts that must be read exactly once.
         notes: texts that the notes of the receipt must contain.
+        unnoted: texts that the notes must not contain.
         hidden: whether hidden characters must be counted.
     """
 
@@ -26,3 +27,4 @@ class Case:
     notes: tuple[str, ...] = ()
     hidden: bool = False
     file: str = "x"
+    unnoted: tuple[str, ...] = ()

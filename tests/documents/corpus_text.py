@@ -66,18 +66,29 @@ _BASE64 = "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: b
 _MAILS: tuple[tuple[str, bytes, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
     ("empty plain beside HTML", _parts("alternative", (_PLAIN, " "), (_HTML, _LETTER)), ("31 March 2026",), (), ()),
     (
-        "View in browser",
-        _parts("alternative", (_PLAIN, "View in browser: https://a.example"), (_HTML, _LETTER)),
-        ("31 March 2026",),
-        (),
-        (),
-    ),
-    (
         "both the same",
         _parts("alternative", (_PLAIN, "Thirty days of leave."), (_HTML, "<p>Thirty days of leave.</p>")),
         ("Thirty days of leave.",),
         (),
         (),
+    ),
+    (
+        "plain form spells links out",
+        _parts(
+            "alternative",
+            (_PLAIN, "See our guide <https://a.example/guide?a=1&b=2>."),
+            (_HTML, "<p>See our <a href='https://a.example/guide?a=1&amp;b=2'>guide</a>.</p>"),
+        ),
+        ("See our guide.",),
+        (),
+        (),
+    ),
+    (
+        "page is a picture",
+        _parts("alternative", (_PLAIN, "Thirty days."), (_HTML, "<img src=a.png>")),
+        ("Thirty days.",),
+        (),
+        ("holds no text",),
     ),
     (
         "text after a picture",
@@ -185,6 +196,94 @@ _MAILS: tuple[tuple[str, bytes, tuple[str, ...], tuple[str, ...], tuple[str, ...
     ),
 )
 
+_INVISIBLE = (
+    ("joiners", "\u200c\u200d" * 40),
+    ("operators", "\u2062\u2064" * 40),
+    ("fillers", "\u3164\uffa0\u115f" * 9),
+    ("one filler", "\u3164"),
+    ("variants", "".join(chr(0xE0100 + each) for each in b"SECRET")),
+    ("variants between joiners", "".join(f"{chr(0xE0100 + each)}\u200d" for each in b"SECRET")),
+    ("signs of direction", "\u200e\u200f\u2066\u2069" * 9),
+    ("spaces of no width", "\u200b\ufeff\u2060" * 9),
+)
+_NEEDED = (
+    ("hearts on fire", "❤\ufe0f\u200d🔥 1\ufe0f\u20e3"),
+    ("variants of ideographs", "葛\U000e0100城"),
+    ("old Hangul", "\u115f\u1161 \u1100\u1160"),
+    ("marks of direction", "\u200fשלום\u200e (a)"),
+)
+
+
+def _spelled(text: str) -> bytes:
+    """Return a text in which an invisible sign follows each letter."""
+    return "".join(letter + chr(0xE0100 + number) for number, letter in enumerate(text)).encode()
+
+
+_NOT_SHOWN = "do not show"
+_MAILS_HIDDEN: tuple[tuple[str, bytes, tuple[str, ...], tuple[str, ...], bool], ...] = (
+    (
+        "View in browser",
+        _parts("alternative", (_PLAIN, "SECRET View in browser: https://a.example"), (_HTML, _LETTER)),
+        ("31 March 2026",),
+        (_NOT_SHOWN,),
+        True,
+    ),
+    (
+        "plain form says other words",
+        _parts("alternative", (_PLAIN, "SECRET words in great number " * 9), (_HTML, "<p>Good words.</p>")),
+        ("Good words.",),
+        (_NOT_SHOWN, "hidden text"),
+        True,
+    ),
+    (
+        "first form is a page",
+        _parts("alternative", (_HTML, "<p>SECRET</p>"), (_PLAIN, "Good words.")),
+        ("Good words.",),
+        (_NOT_SHOWN,),
+        True,
+    ),
+    (
+        "second text of related",
+        _parts("related", (_HTML, _LETTER), (f"{_PLAIN}\nContent-ID: <y>", "SECRET")),
+        ("31 March 2026",),
+        ("1 attachments were not read",),
+        False,
+    ),
+    (
+        "root of related by its name",
+        _parts('related; start="<y>"', (_HTML, "SECRET"), (f"{_HTML}\nContent-ID: <y>", _LETTER)),
+        ("31 March 2026",),
+        ("1 attachments were not read",),
+        False,
+    ),
+    (
+        "parameters of enriched text",
+        _mail("Content-Type: text/enriched", "<color><param>SECRET</param>Red</color> <<b> <bold>rose</bold>"),
+        ("Red <b> rose",),
+        ("hidden text",),
+        True,
+    ),
+)
+
+
+def _nested_alternatives(depth: int) -> bytes:
+    """Return a message whose forms would be read 2 to the power of depth times, if each were read twice."""
+    heads = "".join(
+        f"Content-Type: multipart/alternative; boundary=b{level}\n\n--b{level}\nContent-Type: text/plain\n\nword\n"
+        f"--b{level}\n"
+        for level in range(depth)
+    )
+    ends = "".join(f"--b{level}--\n" for level in reversed(range(depth)))
+    return f"From: a@b\n{heads}Content-Type: text/html\n\n<p>a b c d e</p>\n{ends}".encode()
+
+
+_LONG = "Everybody has thirty days of leave " * 9 + "BUTNOTNOW"
+_LONG_HEADINGS = (
+    Case("long heading: markdown", "markdown", f"# {_LONG}\n\nText.\n".encode(), once=("BUTNOTNOW", "Text.")),
+    Case("long heading: html", "html", f"<h2>{_LONG}</h2>".encode(), once=("BUTNOTNOW",)),
+    Case("long heading without spaces", "html", f"<h2>{'a' * 300}BUTNOTNOW</h2>".encode(), once=("BUTNOTNOW",)),
+)
+
 CASES: tuple[Case, ...] = (
     *(Case(f"markdown: {name}", "markdown", text.encode(), shown, absent) for name, text, shown, absent in _MARKDOWN),
     *(
@@ -207,6 +306,12 @@ CASES: tuple[Case, ...] = (
         ("hidden",),
         True,
     ),
+    *(
+        Case(f"mail hidden: {name}", "email", data, shown, ("SECRET",), notes=notes, hidden=hidden)
+        for name, data, shown, notes, hidden in _MAILS_HIDDEN
+    ),
+    Case("mail: nested alternatives", "email", _nested_alternatives(18), once=("a b c d e",), hidden=True),
+    *_LONG_HEADINGS,
     Case("text: soft hyphen", "text", "Wert\u00adpapier".encode(), ("Wertpapier",)),
     Case(
         "text: tag characters",
@@ -224,6 +329,14 @@ CASES: tuple[Case, ...] = (
         "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f wins".encode(),
         ("🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f wins",),
     ),
+    *(
+        Case(f"text: invisible {name}", "text", f"One{signs} two".encode(), ("One two",), (), (), ("hidden",), True)
+        for name, signs in _INVISIBLE
+    ),
+    Case("text: one variant a letter", "text", _spelled("One two"), ("One two",), notes=("hidden",), hidden=True),
+    Case("text: turned round", "text", "One \u202eowt\u202c three".encode(), ("One two three",), ("owt",)),
+    *(Case(f"text: {name} stay", "text", text.encode(), (text,)) for name, text in _NEEDED),
+    Case("text: operators of formulas", "text", "f\u2061(x) = 2\u2062x".encode(), ("f(x) = 2x",)),
     Case("text: joiners stay", "text", "👩\u200d🌾 می\u200cخواهم".encode(), ("👩\u200d🌾 می\u200cخواهم",)),
     *(
         Case(f"text: nothing read {text!r}", "text", text, notes=("nothing was read", "empty"))

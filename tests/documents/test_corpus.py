@@ -7,10 +7,17 @@ import re
 import pytest
 
 from keeps.documents.parsers import parse
-from tests.documents import corpus_docx, corpus_html, corpus_pdf, corpus_tables, corpus_text
+from tests.documents import corpus_docx, corpus_hiding, corpus_html, corpus_pdf, corpus_tables, corpus_text
 from tests.documents.corpus import Case
 
-CASES = (*corpus_html.CASES, *corpus_docx.CASES, *corpus_tables.CASES, *corpus_text.CASES, *corpus_pdf.CASES)
+CASES = (
+    *corpus_html.CASES,
+    *corpus_hiding.CASES,
+    *corpus_docx.CASES,
+    *corpus_tables.CASES,
+    *corpus_text.CASES,
+    *corpus_pdf.CASES,
+)
 
 
 def test_corpus_names_are_unique() -> None:
@@ -31,4 +38,6 @@ def test_reader_sees(case: Case) -> None:
         assert len(re.findall(re.escape(once), text)) == 1, f"{once!r} is not once in {blocks}"
     for note in case.notes:
         assert note in notes, f"{note!r} is not in {reading.notes}"
+    for note in case.unnoted:
+        assert note not in notes, f"{note!r} is in {reading.notes}"
     assert (reading.hidden > 0) == case.hidden, reading.hidden

@@ -1,13 +1,12 @@
-"""Documents as blocks of text. Each format is a module with one function `parse(data, reading)`, listed in FORMATS.
+"""Documents as blocks of text. Each format is a module with one function `parse(data, reading)`; FORMATS names them.
 
-A parser runs in a separate process (keeps.documents.host) on untrusted input: it may be killed, but its time must not
-grow faster than its input. It reports what it cannot read well in `Reading.notes`.
+A parser runs in a process of its own (keeps.documents.host) and is given what a stranger sent: it may be killed, but it
+must not loop over input faster than it grows. What it cannot read well it says in `Reading.notes`.
 """
 
 from __future__ import annotations
 
 import codecs
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -15,9 +14,11 @@ from importlib import import_module
 from itertools import zip_longest
 from typing import Literal, Protocol
 
+from keeps.documents.parsers.unseen import without_unseen
 from keeps_client.models.documents import SUFFIXES
 
 MAX_PAGES, MAX_CHARACTERS, MAX_NESTING = 2_000, 20_000_000, 200
+MAX_HEADING = 200
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -28,27 +29,17 @@ BYTE_ORDER_MARKS = (
 Kind = Literal["text", "heading", "item", "row", "code"]
 NOTHING_READ = "nothing was read"
 HIDDEN_TEXT, DELETED_TEXT = "hidden text", "deleted text"
-_UNSEEN = str.maketrans("", "", "\u00ad\u2060")
-"""Soft hyphens and joiners inside words."""
-_BREAKS = re.compile("(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b|(?<=\\w)\ufeff(?=\\w)")
-"""Zero-width characters inside words, except in scripts that separate words by nothing else."""
-_SMUGGLED = re.compile(
-    "(\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)|[\U000e0000-\U000e007f]+"
-    "|(?<=[\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]+"
-)
-"""Invisible characters that can carry a hidden text: tags (except in flags), and runs of variation selectors."""
+MAY_BE_HIDDEN = "some text may be hidden"
+"""How a note begins on text that was read although it cannot be told whether a reader sees it."""
 
 
 class RefusedError(Exception):
-    """A document that is refused, with a message for its sender."""
+    """A document that is not taken in, in words for who sent it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format, read by `module` of this package.
-
-    It imports one of the packages in `needs`, which come with the extra `documents`.
-    """
+    """`module` of this package reads it. `needs`: one of these it imports; they come with the extra `documents`."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -76,7 +67,7 @@ BY_NAME = {each.name: each for each in FORMATS}
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A range of text that belongs together, with the headings above it and the page that it begins on."""
+    """A stretch of text that belongs together, with the headings above it and the page that it begins on."""
 
     text: str
     kind: Kind = "text"
@@ -86,7 +77,7 @@ class Block:
 
 @dataclass(slots=True)
 class Reading:
-    """The result of a parser, filled as it proceeds."""
+    """What a parser finds, as it goes on."""
 
     name: str = ""
     blocks: list[Block] = field(default_factory=list[Block])
@@ -100,42 +91,58 @@ class Reading:
     _headings: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
     def heading(self, level: int, text: str, page: int | None = None) -> None:
-        """Add a heading: what follows belongs to it, up to the next of its level or above."""
-        title = " ".join(self._seen(text).split())[:200]
-        if title:
+        """A heading: what follows stands under it, up to the next of its level or above."""
+        said = " ".join(self._seen(text).split())
+        if said:
+            short, rest = _shortened(said)
             self._headings = [each for each in self._headings if each[0] < level]
-            self.add(title, "heading", page)
-            self._headings.append((level, title))
+            self.add(short, "heading", page)
+            self._headings.append((level, short))
+            self.add(rest, "text", page)
 
     def add(self, text: str, kind: Kind = "text", page: int | None = None) -> None:
-        shown = self._seen(text).strip("\n")
-        if not shown.strip():
+        kept = self._seen(text).strip("\n")
+        if not kept.strip():
             return
-        self.characters += len(shown)
+        self._count(kept)
+        self.blocks.append(Block(kept, kind, tuple(said for _, said in self._headings), page))
+
+    def _count(self, text: str) -> None:
+        self.characters += len(text)
         if self.characters > MAX_CHARACTERS:
             raise RefusedError(f"it has more than {MAX_CHARACTERS:,} characters; split it")
-        self.blocks.append(Block(shown, kind, tuple(said for _, said in self._headings), page))
 
     def row(self, names: Iterable[object], values: Iterable[object], page: int | None = None) -> None:
-        """Add a row of a table, each value with the name of its column; one beyond the names has none."""
+        """A row of a table, each value with the name of its column; one beyond the names has none."""
         cells = [("" if value is None else name, value) for name, value in zip_longest(names, values)]
         self.pairs([(_cell(name), _cell(value)) for name, value in cells], page)
 
     def pairs(self, pairs: Iterable[tuple[str, str]], page: int | None = None) -> None:
-        """Add a row of a table as pairs of a name, which may be empty, and a value."""
+        """A row of a table as pairs of a name, which may be empty, and a value."""
         self.add(" | ".join(f"{name}: {value}" if name else value for name, value in pairs if value), "row", page)
 
+    def take(self, other: Reading) -> None:
+        """Add what another reading holds, below the headings that stand here now."""
+        above = tuple(said for _, said in self._headings)
+        for block in other.blocks:
+            self._count(block.text)
+            self.blocks.append(replace(block, headings=above + block.headings))
+        self.title = self.title or other.title
+        self.hidden += other.hidden
+        self.notes += [note for note in other.notes if note not in self.notes]
+        self._left_out += other._left_out
+
     def hide(self, characters: int) -> None:
-        """Count characters that are in the file but not shown."""
+        """Count characters that are in the file and are not shown."""
         self.hidden += characters
 
     def leave_out(self, what: str, count: int = 1) -> None:
-        """Count other omissions, by a name in the plural; of texts, their characters."""
+        """Count what is left out for another reason, by a name in the plural; of texts their characters."""
         if count:
             self._left_out[what] += count
 
     def finish(self, data: bytes) -> None:
-        """Report omissions; keep a heading without text below it as text, or no passage would have it."""
+        """Say what was left out; keep a heading that nothing stands under as text, or no passage has it."""
         for number, block in enumerate(self.blocks):
             below = self.blocks[number + 1] if number + 1 < len(self.blocks) else None
             alone = below is None or len(below.headings) <= len(block.headings)
@@ -158,13 +165,10 @@ class Reading:
         return f"it holds only {others}" if others else "it holds no text"
 
     def _seen(self, text: str) -> str:
-        """Return a text without invisible characters; count those that can carry a hidden text."""
-        text = clean(text)
-        if text.isascii():
-            return text
-        shown = _SMUGGLED.sub(lambda found: found[1] or "", text)
-        self.hidden += len(text) - len(shown)
-        return _BREAKS.sub("", shown.translate(_UNSEEN))
+        """Return a text without characters that nobody sees; count those that can carry a text of their own."""
+        shown, hidden = without_unseen(clean(text))
+        self.hidden += hidden
+        return shown
 
 
 class Parser(Protocol):
@@ -184,12 +188,12 @@ def parse(form: str, data: bytes, name: str) -> Reading:
 
 
 def clean(text: str) -> str:
-    """Remove characters that cannot be stored as text; change nothing else."""
+    """Without what cannot be stored as text; nothing else of it is changed."""
     return text.replace("\x00", "").encode("utf-8", "ignore").decode()
 
 
 def text_of(data: bytes) -> str:
-    """Decode bytes as UTF-8, or as their byte order mark says. Raises RefusedError."""
+    """Bytes as text: UTF-8, or what their byte order mark says. Raises RefusedError."""
     encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     if encoding == "utf-8" and b"\x00" in data:
         raise RefusedError("it is no text: it holds NUL bytes")
@@ -197,6 +201,15 @@ def text_of(data: bytes) -> str:
         return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         raise RefusedError("it is no UTF-8 text; save it as UTF-8") from None
+
+
+def _shortened(heading: str) -> tuple[str, str]:
+    """Return a heading cut between words to a length that can stand above passages, and the rest of it."""
+    if len(heading) <= MAX_HEADING:
+        return heading, ""
+    cut = heading.rfind(" ", MAX_HEADING // 2, MAX_HEADING + 1)
+    cut = MAX_HEADING if cut < 0 else cut
+    return heading[:cut], heading[cut:].strip()
 
 
 def _measured(what: str, count: int) -> str:

@@ -1,10 +1,12 @@
-"""E-mail: sender, recipients, subject, and the texts that a reader sees. Attachments are named, not read."""
+"""E-mail: who wrote to whom about what, and the texts that a reader sees. Attachments are named, not read."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from html import unescape
 
 from keeps.documents.parsers import MAX_NESTING, Reading, RefusedError
 from keeps.documents.parsers.charsets import decoded, decoded_page
@@ -12,10 +14,10 @@ from keeps.documents.parsers.html import parse_text
 from keeps.documents.parsers.text import paragraphs
 
 _HEADERS = ("From", "To", "Cc", "Date")
-_LEAST_SHARE = 0.5
-"""A plain text with fewer words than this share of its HTML only refers to it."""
 _WORD = re.compile(r"\w+")
 _FLOWED = re.compile(r"(?m)^(?!-- $)(.*) \n(?=.)")
+_ADDRESS = re.compile(r"https?://[^\s<>\"'()\[\]]+")
+_PARAMETER, _ENRICHED = re.compile(r"(?i)<param>[^<]{0,1000}</param>"), re.compile(r"<<|</?[A-Za-z0-9-]{1,60}>")
 _MOST_NESTED = 20
 
 
@@ -34,7 +36,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def _told(message: EmailMessage, reading: Reading) -> int:
-    """Store the headers. Return the number of blocks."""
+    """Store the headers. Return how many blocks there are then."""
     told = [f"{name}: {' '.join(said.split())}" for name in _HEADERS if (said := _header(message, name))]
     reading.add("\n".join(told))
     return len(reading.blocks)
@@ -55,20 +57,32 @@ def _read(part: EmailMessage, reading: Reading, left_out: list[str], depth: int)
         reading.notes.append("its text is encrypted, and was not read")
     elif kind == "multipart/alternative":
         _read_alternative(part, reading, left_out, depth)
+    elif kind == "multipart/related":
+        root = _root(part)
+        for each in _parts(part):
+            if each is root:
+                _read(each, reading, left_out, depth + 1)
+            elif not _is_picture(each):
+                left_out.append(_named(each))
     elif part.is_multipart() and kind != "message/rfc822":
-        for subpart in _parts(part):
-            _read(subpart, reading, left_out, depth + 1)
+        for each in _parts(part):
+            _read(each, reading, left_out, depth + 1)
     elif part.get_content_disposition() == "attachment" or (kind == "text/plain" and part.get_filename()):
         left_out.append(_named(part))
     elif kind == "message/rfc822":
-        for subpart in _parts(part):
-            _forwarded(subpart, reading, left_out, depth)
+        for each in _parts(part):
+            _forwarded(each, reading, left_out, depth)
     elif kind == "text/html":
         parse_text(_text(part), reading)
     elif kind in ("text/plain", "text/enriched", "text/markdown"):
-        for paragraph in paragraphs(_text(part)):
+        text = _text(part)
+        if kind == "text/enriched":
+            shown = _PARAMETER.sub("", text)
+            reading.hide(len(text) - len(shown))
+            text = _ENRICHED.sub(lambda match: "<" if match[0] == "<<" else "", shown)
+        for paragraph in paragraphs(text):
             reading.add(paragraph)
-    elif not (kind.startswith("image/") and part.get("content-id")) and kind != "application/pgp-signature":
+    elif not _is_picture(part) and kind != "application/pgp-signature":
         left_out.append(_named(part))
 
 
@@ -79,26 +93,62 @@ def _forwarded(message: EmailMessage, reading: Reading, left_out: list[str], dep
 
 
 def _read_alternative(part: EmailMessage, reading: Reading, left_out: list[str], depth: int) -> None:
-    """Read one of several forms of a text: the plain one, unless it says much less than the HTML."""
-    forms = _parts(part)
-    plain = next((form for form in forms if form.get_content_type() == "text/plain"), None)
-    others = [form for form in forms if form is not plain and _has_page(form)]
-    if plain is not None and others:
-        page = Reading()
-        _read(others[-1], page, [], depth + 1)
-        shown = sum(len(_WORD.findall(block.text)) for block in page.blocks)
-        if len(_WORD.findall(_text(plain))) < _LEAST_SHARE * shown:
-            plain = None
-    chosen = plain or (others[-1] if others else None) or next(iter(forms), None)
-    for form in forms:
-        if form is chosen:
-            _read(form, reading, left_out, depth + 1)
-        elif form.get_content_maintype() not in ("text", "multipart"):
-            left_out.append(_named(form))
+    """Read the last form of a text that has words, as mail programs do. Count what only the other forms say."""
+    forms: list[Reading] = []
+    for form in _parts(part):
+        forms.append(Reading(title=reading.title))
+        _read(form, forms[-1], left_out, depth + 1)
+    chosen = next((number for number in reversed(range(len(forms))) if _words(forms[number])), None)
+    if chosen is None:
+        for form in forms:
+            reading.take(form)
+        return
+    if chosen + 1 < len(forms):
+        reading.notes.append("a later form of the message holds no text: an earlier one was read")
+        for form in forms[chosen + 1 :]:
+            form.blocks = []
+            reading.take(form)
+    reading.take(forms[chosen])
+    missing = _missing(forms, chosen, _addresses(part))
+    if missing:
+        reading.hide(sum(map(len, missing)))
+        reading.notes.append(
+            f"{len(missing):,} words stand only in a form of the message that mail programs do not show"
+        )
 
 
-def _has_page(part: EmailMessage) -> bool:
-    return any(each.get_content_type() == "text/html" for each in part.walk())
+def _missing(forms: list[Reading], chosen: int, addresses: set[str]) -> list[str]:
+    """Return the words of other forms that the chosen one does not have. Addresses of its links are no words."""
+    shown = set(_words(forms[chosen]))
+    others = (form for number, form in enumerate(forms) if number != chosen)
+    return [word for form in others for word in _words(form, addresses) if word not in shown]
+
+
+def _words(form: Reading, addresses: Collection[str] = ()) -> list[str]:
+    texts = (block.text for block in form.blocks)
+    if addresses:
+        texts = (_ADDRESS.sub(lambda match: "" if match[0] in addresses else match[0], text) for text in texts)
+    return [word.lower() for text in texts for word in _WORD.findall(text)]
+
+
+def _addresses(part: EmailMessage) -> set[str]:
+    """Return the web addresses that stand in the pages of a part, which plain forms spell out."""
+    pages = (unescape(_text(each)) for each in part.walk() if each.get_content_type() == "text/html")
+    return {address for page in pages for address in _ADDRESS.findall(page)}
+
+
+def _root(part: EmailMessage) -> EmailMessage | None:
+    """Return the part of a multipart/related that is shown: the others are pictures and the like for it."""
+    parts = _parts(part)
+    start = str(part.get_param("start", "")).strip("<> ")
+    named = (each for each in parts if start and str(each.get("content-id", "")).strip("<> ") == start)
+    texts = (each for each in parts if each.get_content_maintype() in ("text", "multipart"))
+    return next(named, None) or next(texts, None) or next(iter(parts), None)
+
+
+def _is_picture(part: EmailMessage) -> bool:
+    """Return whether a part is a picture that a page shows in its text."""
+    return part.get_content_maintype() == "image" and part.get("content-id") is not None
 
 
 def _parts(part: EmailMessage) -> list[EmailMessage]:

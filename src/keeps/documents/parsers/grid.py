@@ -21,7 +21,7 @@ class Grid:
 
     def __init__(self) -> None:
         self._spans: dict[int, int] = {}
-        self._names: dict[int, list[str]] = {}
+        self._names: dict[int, dict[str, None]] = {}
         self._pending: list[list[tuple[str, str]]] = []
         self._in_names = False
 
@@ -35,8 +35,8 @@ class Grid:
             self._in_names = True
             for column, cell in placed:
                 for at in range(column, column + cell.columns):
-                    if cell.text and cell.text not in self._names.setdefault(at, []):
-                        self._names[at].append(cell.text)
+                    if cell.text:
+                        self._names.setdefault(at, {})[cell.text] = None
             self._pending.append([("", cell.text) for cell in filled])
             return []
         if filled:

@@ -1,20 +1,26 @@
-"""HTML as a reader sees it: headings, paragraphs, lists, tables. Hidden text is left out and counted."""
+"""HTML: what a reader sees, as headings, paragraphs, lists, tables. Hidden text is left out and counted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from keeps.documents.parsers import MAX_NESTING, Reading, RefusedError
+from keeps.documents.parsers import MAX_NESTING, MAY_BE_HIDDEN, Reading, RefusedError
 from keeps.documents.parsers.charsets import decoded_page
+from keeps.documents.parsers.css_rules import Declarations, Styles
+from keeps.documents.parsers.css_values import WHITE
 from keeps.documents.parsers.grid import Cell, Grid
-from keeps.documents.parsers.html_styles import Declarations, Style, Styles, displayed_as_box, hides_box, inherited
+from keeps.documents.parsers.html_bounds import check_bounds
+from keeps.documents.parsers.html_styles import Style, displayed_as_box, hides_box, inherited, without_moves
+from keeps.documents.parsers.html_tree import elements, own_cells, within
 
 _CODE = frozenset(("script", "style"))
 _FRAMES = frozenset(("iframe", "frame", "object", "embed", "portal"))
-_UNSHOWN = frozenset("head title datalist noembed noframes annotation annotation-xml rp desc metadata defs".split())
+_UNSHOWN = frozenset("head title datalist noembed noframes annotation annotation-xml rp desc metadata".split())
+_UNDRAWN = frozenset("defs symbol clippath mask pattern marker mphantom".split())
 _MEDIA = frozenset(("video", "audio", "canvas"))
 _BLOCKS = frozenset(
     "p div section article main header footer aside nav li td th tr ul ol dl dt dd blockquote figure figcaption body"
@@ -22,12 +28,14 @@ _BLOCKS = frozenset(
     " hgroup search noscript listing".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_VALUES = frozenset(("", "text", "search", "tel", "url", "email", "number", "date", "time", "month", "week"))
+_NO_VALUES = frozenset("checkbox radio color file range password".split())
 _BUTTONS = {"submit": "Submit", "reset": "Reset", "button": ""}
 _SPACE = re.compile(r"[ \t\n\r\f\xa0]+")
 _TAG = re.compile(r"<[^<>]{0,10000}>")
 _POWERS = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _POWER = re.compile(r"[+\-−]?\d{1,4}")
+_DOT = re.compile(r"\s*[01]\s*(?:px)?\s*")
+"""The width of a picture that nobody sees."""
 _NUMBERS = re.compile(r"\d{1,9}")
 MAX_SPAN, BULLET = 1_000, "- "
 
@@ -37,12 +45,14 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def parse_text(text: str, reading: Reading) -> None:
-    """Read a page that is already decoded."""
+    """Read a page that is text already."""
+    check_bounds(text)
     tree = LexborHTMLParser(text)
     title = tree.css_first("title")
     if title is not None and reading.title is None:
         reading.title = " ".join(title.text().split())[:500] or None
-    walk = _Walk(reading, Styles(tree))
+    styles = Styles(tree)
+    walk = _Walk(reading, styles)
     if tree.body is None:
         reading.leave_out("framed pages, which are not in the file", len(tree.css("frame")))
         return
@@ -58,10 +68,14 @@ def parse_text(text: str, reading: Reading) -> None:
     for what, count in walk.left_out.items():
         reading.leave_out(what, count)
     reading.hide(walk.hidden)
+    if walk.unsure:
+        reading.notes.append(f"{MAY_BE_HIDDEN}: the looks of {walk.unsure:,} characters cannot be told")
+    if styles.incomplete:
+        reading.notes.append(f"{MAY_BE_HIDDEN}: it has more styles than are read")
 
 
 class _Flow:
-    """Adds text to the reading, block by block."""
+    """Takes text to the reading, block by block."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -75,7 +89,7 @@ class _Flow:
         return self._parts[-1][-1:] if self._parts else ""
 
     def item(self, marker: str) -> None:
-        """Begin a list item; its first text follows the marker."""
+        """Begin an item of a list; its first text stands after the marker."""
         self._marker = marker
 
     def boundary(self) -> None:
@@ -87,7 +101,7 @@ class _Flow:
 
 
 class _Line:
-    """Collects text into one line: a cell, a heading, a caption. Tables in it wait until the line is stored."""
+    """Takes text into one line: of a cell, a heading, a caption. Tables in it wait until the line is stored."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -113,23 +127,24 @@ _Sink = _Flow | _Line
 
 
 class _Walk:
-    """Walks through the tree once."""
+    """Goes through the tree once."""
 
     def __init__(self, reading: Reading, styles: Styles) -> None:
         self._reading = reading
         self._styles = styles
         self._read_menus = False
         self._numbers: dict[int, int] = {}
-        self.hidden = self.menus = 0
+        self.hidden = self.unsure = self.menus = 0
         self.left_out: dict[str, int] = {}
 
     def page(self, body: LexborNode, *, menus: bool) -> None:
         self._read_menus = menus
         self._numbers = {}
-        self.hidden = self.menus = 0
+        self.hidden = self.unsure = self.menus = 0
         self.left_out = {}
         sink = _Flow(self._reading)
-        style = self._styles.start
+        # A sheet outside of the file may colour any background.
+        style = Style(background=None if self._styles.elsewhere else WHITE)
         root = body.parent
         if root is not None and root.tag == "html":
             shown = self._shown(root, style)
@@ -147,10 +162,8 @@ class _Walk:
             tag = child.tag or ""
             if tag == "-text":
                 text = child.text(deep=False) or ""
-                if style.shows_text:
-                    sink.text(_SPACE.sub(" ", text))
-                else:
-                    self.hidden += len(text.strip())
+                if shown := self._text(text, style):
+                    sink.text(_SPACE.sub(" ", shown))
             elif tag == "-comment":
                 self.hidden += len((child.html or "").removeprefix("<!--").removesuffix("-->").strip())
             elif not tag.startswith(("-", "!")):
@@ -164,18 +177,20 @@ class _Walk:
             return
         if tag in _UNSHOWN:
             return
+        if tag.lower() in _UNDRAWN:
+            self.hidden += len((node.text() or "").strip())
+            return
         if tag == "template":
             self.hidden += len(_TAG.sub(" ", node.html or "").strip())
             return
-        values = self._styles.of(node)
-        inner = self._shown(node, style, values)
+        inner, values = self._styled(node, style)
         if inner is None:
             return
         if tag in _FRAMES or tag in _MEDIA:
             self._leave_out(
                 "framed pages, which are not in the file" if tag in _FRAMES else "films, sounds or drawings"
             )
-        elif tag == "nav" and not self._read_menus and not _within(node, ("main", "article")):
+        elif tag == "nav" and not self._read_menus and not within(node, ("main", "article")):
             self.menus += bool((node.text() or "").strip())
         elif tag == "table":
             sink.boundary()
@@ -202,16 +217,36 @@ class _Walk:
             if block:
                 sink.boundary()
 
-    def _shown(self, node: LexborNode, style: Style, values: Declarations | None = None) -> Style | None:
-        """Return the style of an element's content; None, counting its text, if it is not shown."""
-        values = self._styles.of(node) if values is None else values
+    def _shown(self, node: LexborNode, style: Style) -> Style | None:
+        """Return the style of what stands in an element; None, and count its text, where nothing of it is shown."""
+        return self._styled(node, style)[0]
+
+    def _styled(self, node: LexborNode, style: Style) -> tuple[Style | None, Declarations]:
+        """Return what `_shown` returns, and the declarations of the element."""
+        values, possible = self._styles.of(node, style.variables)
+        if self._styles.moves(values):
+            # It can show what is hidden at first, or hide what is shown at first.
+            values, style = without_moves(values), replace(style, unsure=True)
         if hides_box(node.tag or "", node.attributes, values):
             self.hidden += len((node.text() or "").strip())
-            return None
-        return inherited(style, values)
+            return None, values
+        inner = inherited(style, values)
+        if possible is not None and inner.shows_text:
+            hides = hides_box(node.tag or "", node.attributes, possible) or not inherited(style, possible).shows_text
+            inner = replace(inner, unsure=True) if hides else inner
+        return inner, values
+
+    def _text(self, text: str, style: Style) -> str:
+        """Return a text if it is shown, else nothing; count what is hidden, and what may be."""
+        if not style.shows_text:
+            self.hidden += len(text.strip())
+            return ""
+        if style.may_hide_text:
+            self.unsure += len(text.strip())
+        return text
 
     def _marker(self, item: LexborNode) -> str:
-        """Return the bullet or number of a list item."""
+        """Return the bullet or the number before an item of a list."""
         above = item.parent
         if above is None or above.tag != "ol":
             return BULLET
@@ -244,14 +279,16 @@ class _Walk:
             tag = child.tag or ""
             if tag == "-text":
                 text = child.text(deep=False) or ""
-                if style.shows_text:
-                    parts.append(text)
-                else:
-                    self.hidden += len(text.strip())
+                parts.append(self._text(text, style))
             elif tag == "br":
                 parts.append("\n")
             elif tag in _CODE:
                 self._leave_out("scripts or styles")
+            elif tag in ("img", "input"):
+                if (inner := self._shown(child, style)) is not None:
+                    line = _Line()
+                    self._special(child, inner, line, depth + 1)
+                    parts.append(line.line())
             elif not tag.startswith(("-", "!")) and (inner := self._shown(child, style)) is not None:
                 parts.append(self._preformatted(child, inner, depth + 1))
             child = child.next
@@ -260,14 +297,12 @@ class _Walk:
     def _table(self, table: LexborNode, style: Style, sink: _Flow, depth: int) -> None:
         if depth > MAX_NESTING:
             raise RefusedError(f"it is nested deeper than {MAX_NESTING}")
-        headed = any(True for _ in _own_cells(table, ("th",))) or any(
-            child.tag == "thead" for child in _elements(table)
-        )
+        headed = any(True for _ in own_cells(table, ("th",))) or any(child.tag == "thead" for child in elements(table))
         grid = Grid()
         for row, in_head, row_style in self._rows(table, style, sink, depth):
             shown = [
                 (cell, inner)
-                for cell in _elements(row)
+                for cell in elements(row)
                 if cell.tag in ("td", "th") and (inner := self._shown(cell, row_style)) is not None
             ]
             if self._is_layout(shown, headed=headed, named=grid.named, in_head=in_head):
@@ -290,8 +325,8 @@ class _Walk:
     def _rows(
         self, table: LexborNode, style: Style, sink: _Flow, depth: int
     ) -> Iterator[tuple[LexborNode, bool, Style]]:
-        """Return the visible rows of a table, and whether they have column names. Read its caption."""
-        for part in _elements(table):
+        """Return the rows of a table that are shown, and whether they are names of columns. Read its caption."""
+        for part in elements(table):
             if part.tag == "caption":
                 if (inner := self._shown(part, style)) is not None:
                     self._children(part, inner, sink, depth + 1)
@@ -299,7 +334,7 @@ class _Walk:
             elif part.tag in ("thead", "tbody", "tfoot"):
                 if (inner := self._shown(part, style)) is None:
                     continue
-                for row in _elements(part):
+                for row in elements(part):
                     if row.tag == "tr" and (shown := self._shown(row, inner)) is not None:
                         yield row, part.tag == "thead", shown
             elif part.tag == "tr" and (shown := self._shown(part, style)) is not None:
@@ -307,7 +342,7 @@ class _Walk:
 
     @staticmethod
     def _is_layout(shown: list[tuple[LexborNode, Style]], *, headed: bool, named: bool, in_head: bool) -> bool:
-        """Return whether a row only lays out parts of a page."""
+        """Return whether a row arranges parts of a page, instead of telling values."""
         if in_head:
             return False
         if len(shown) == 1:
@@ -316,7 +351,7 @@ class _Walk:
         return not headed and any(cell.css_first("table, h1, h2, h3, h4, h5, h6, pre") is not None for cell, _ in shown)
 
     def _special(self, node: LexborNode, style: Style, sink: _Sink, depth: int) -> bool:
-        """Read an element that is more than its text. Return whether it is one."""
+        """Read an element whose text is not just what stands in it. Return whether it is one."""
         match node.tag:
             case "br":
                 sink.text("\n")
@@ -332,6 +367,8 @@ class _Walk:
                 self._superscript(node, style, sink, depth)
             case "button" | "textarea":
                 self._between(" ", node, " ", style, sink, depth)
+                if not (node.text() or "").strip():
+                    sink.text(f" {self._text(node.attributes.get('placeholder') or '', style)} ")
             case "rt":
                 self._between("(", node, ")", style, sink, depth)
             case _:
@@ -343,10 +380,13 @@ class _Walk:
         self._children(node, style, sink, depth)
         sink.text(after)
 
-    @staticmethod
-    def _picture(node: LexborNode, style: Style, sink: _Sink) -> None:
-        if (text := (node.attributes.get("alt") or "").strip()) and style.visible:
-            sink.text(f" {_SPACE.sub(' ', text)} ")
+    def _picture(self, node: LexborNode, style: Style, sink: _Sink) -> None:
+        if text := (node.attributes.get("alt") or "").strip():
+            attributes = node.attributes
+            if style.shows_box and not any(_DOT.fullmatch(attributes.get(side) or "") for side in ("width", "height")):
+                sink.text(f" {_SPACE.sub(' ', text)} ")
+            else:
+                self.hidden += len(text)
 
     def _input(self, node: LexborNode, style: Style, sink: _Sink) -> None:
         attributes = node.attributes
@@ -357,9 +397,9 @@ class _Walk:
         elif kind == "image":
             self._picture(node, style, sink)
         elif kind in _BUTTONS:
-            sink.text(f" {value or _BUTTONS[kind]} ")
-        elif kind in _VALUES:
-            sink.text(f" {value or attributes.get('placeholder') or ''} ")
+            sink.text(f" {self._text(value or _BUTTONS[kind], style)} ")
+        elif kind not in _NO_VALUES:
+            sink.text(f" {self._text(value or attributes.get('placeholder') or '', style)} ")
 
     def _select(self, node: LexborNode, style: Style, sink: _Sink, depth: int) -> None:
         options = node.css("option")
@@ -368,7 +408,8 @@ class _Walk:
         else:
             chosen = [each for each in options if "selected" in each.attributes][-1:] or options[:1]
         for option in chosen:
-            self._between(" ", option, " ", style, sink, depth)
+            if (inner := self._shown(option, style)) is not None:
+                self._between(" ", option, " ", inner, sink, depth)
         if len(options) > len(chosen):
             key = "options that are not chosen"
             self.left_out[key] = self.left_out.get(key, 0) + len(options) - len(chosen)
@@ -376,33 +417,9 @@ class _Walk:
     def _superscript(self, node: LexborNode, style: Style, sink: _Sink, depth: int) -> None:
         text = (node.text() or "").strip()
         if style.shows_text and _POWER.fullmatch(text) and sink.last().isdigit():
-            sink.text(text.translate(_POWERS))
+            sink.text(self._text(text, style).translate(_POWERS))
         else:
             self._children(node, style, sink, depth)
-
-
-def _elements(node: LexborNode) -> Iterator[LexborNode]:
-    child = node.child
-    while child is not None:
-        if not (child.tag or "").startswith(("-", "!")):
-            yield child
-        child = child.next
-
-
-def _own_cells(table: LexborNode, tags: tuple[str, ...]) -> Iterator[LexborNode]:
-    for part in _elements(table):
-        for row in [part] if part.tag == "tr" else _elements(part):
-            if row.tag == "tr":
-                yield from (cell for cell in _elements(row) if cell.tag in tags)
-
-
-def _within(node: LexborNode, tags: tuple[str, ...]) -> bool:
-    above = node.parent
-    while above is not None:
-        if above.tag in tags:
-            return True
-        above = above.parent
-    return False
 
 
 def _span(cell: LexborNode, name: str) -> int:

@@ -1,121 +1,95 @@
-"""Text hidden by a page's own styles: a small part of the cascade, for style elements and style attributes."""
+"""What the styles of an element hide: its box, or the text in it."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-import tinycss2
-import tinycss2.color3
-from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+from keeps.documents.parsers.css_properties import FOUR_SIDES, UNSURE
+from keeps.documents.parsers.css_rules import Declarations
+from keeps.documents.parsers.css_values import WHITE, Colour, colour, functions, length, number, uniform
 
-MAX_STYLE_CHARACTERS, MAX_SELECTORS = 1_000_000, 2_000
 _BOXES = frozenset(("block", "flex", "grid", "table", "list-item", "table-row", "table-cell", "flow-root"))
-_RELEVANT = frozenset(
-    "display visibility opacity font-size font color background background-color background-image position left right"
-    " top bottom text-indent height max-height width max-width overflow overflow-x overflow-y clip clip-path transform"
-    " content-visibility".split()
-)
-_HIDING_A_BOX = _RELEVANT - frozenset(
-    "display visibility font-size font color background background-color background-image".split()
-)
-_STATES = re.compile(r":(?:hover|focus|active|target|checked|visited|focus-within|focus-visible|disabled)\b")
-_NUMBER = re.compile(r"(-?[0-9]{0,9}\.?[0-9]{1,9})(px|pt|em|ex|rem|%|cm|mm|in|vw|vh|ch)?")
-_INSET = re.compile(r"inset\(\s*(?:100|[5-9]\d)%")
+_LEAST_PIXELS, _LEAST_OPACITY, _LEAST_SCALE = 2.0, 0.1, 0.1
+_ALIKE, _NEAR = 0.05, 0.1
+"""Differences of colours that nobody sees, and that few see."""
+_FAR_OFF, _FAR_MARGIN, _FAR_AHEAD = -900.0, -2_000.0, 5_000.0
+_SIZES = {
+    "xx-small": 9,
+    "x-small": 10,
+    "small": 13,
+    "medium": 16,
+    "large": 18,
+    "x-large": 24,
+    "xx-large": 32,
+    "xxx-large": 48,
+    "initial": 16,
+}
 _CLIPPED = re.compile(r"rect\(\s*([01])(?:px)?[\s,]+\1(?:px)?[\s,]+\1(?:px)?[\s,]+\1(?:px)?\s*\)")
-_FAR_OFF, _UNREADABLE_PIXELS = -900, 1
-_ALIKE, _TRANSPARENT, _OPAQUE = 0.02, 0.02, 0.98
-Declarations = Mapping[str, str]
-Colour = tuple[float, float, float]
-WHITE: Colour = (1.0, 1.0, 1.0)
+_ZERO_PLACES = ("height", "max-height", "width", "max-width")
+_UNKNOWN_MASKS = ("url(", "element(")
+_OPAQUE = 0.98
+_KEEP = frozenset(("none", "initial", "inherit", "unset", "revert"))
+"""Backgrounds that leave what is behind."""
+_MOVED = frozenset("opacity visibility transform translate scale left right top bottom clip-path filter color".split())
+_NO_TEXT = frozenset(("none", "transparent"))
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """The inherited style of text in an element."""
+    """What an element passes on to the text in it.
+
+    Attributes:
+        background: the colour behind the text; None where a picture, or something unknown, is.
+        ground: the last colour behind the text that is known.
+        unsure: whether something that cannot be told may hide the text.
+    """
 
     visible: bool = True
-    sized: bool = True
-    transparent: bool = False
+    size: float = 16.0
+    scale: float = 1.0
+    opacity: float = 1.0
     colour: Colour | None = None
+    fill: Colour | None = None
     background: Colour | None = WHITE
+    ground: Colour = WHITE
+    unsure: bool = False
+    variables: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def shows_box(self) -> bool:
+        """Return whether a picture or a frame around text is seen."""
+        return self.visible and self.opacity >= _LEAST_OPACITY
 
     @property
     def shows_text(self) -> bool:
-        return self.visible and self.sized and not self.transparent and not self._is_on_its_own_colour
+        if not self.shows_box or self.size * self.scale < _LEAST_PIXELS:
+            return False
+        ink = self._ink
+        return ink is None or (
+            ink[3] * self.opacity >= _LEAST_OPACITY
+            and (self.background is None or _contrast(ink, self.background) > _ALIKE)
+        )
 
     @property
-    def _is_on_its_own_colour(self) -> bool:
-        """Return whether text has its background's colour, where the file sets both."""
-        if self.colour is None or self.background is None:
+    def may_hide_text(self) -> bool:
+        """Return whether it cannot be told that text is shown."""
+        if self.unsure:
+            return True
+        ink = self._ink
+        if ink is None:
             return False
-        return max(abs(mine - other) for mine, other in zip(self.colour, self.background, strict=True)) <= _ALIKE
+        behind = self.ground if self.background is None else self.background
+        return _contrast(ink, behind) <= (_ALIKE if self.background is None else _NEAR)
+
+    @property
+    def _ink(self) -> Colour | None:
+        return self.colour if self.fill is None else self.fill
 
 
-class Styles:
-    """The styles of one page, by element."""
-
-    def __init__(self, tree: LexborHTMLParser) -> None:
-        self._rules: dict[int, list[tuple[tuple[int, ...], Declarations]]] = defaultdict(list)
-        self._selectors = 0
-        # A sheet outside of the file may colour any background.
-        self.start = Style(background=None if tree.css_first("link[rel~=stylesheet]") else WHITE)
-        for sheet in tree.css("style"):
-            if _for_screens(sheet.attributes.get("media") or ""):
-                self._read(tree, tinycss2.parse_stylesheet((sheet.text() or "")[:MAX_STYLE_CHARACTERS]))
-
-    def of(self, node: LexborNode) -> Declarations:
-        """Return the declarations that apply to an element, the strongest of each property."""
-        attributes = node.attributes
-        style = attributes.get("style")
-        rules = self._rules.get(node.mem_id, ()) if self._rules else ()
-        values = _presentation(attributes)
-        if style or rules:
-            weighed = [*rules, *(_inline(style[:10_000]) if style else ())]
-            for _, declarations in sorted(weighed, key=lambda rule: rule[0]):
-                values |= declarations
-        return values
-
-    def _read(self, tree: LexborHTMLParser, rules: list[Any]) -> None:
-        for rule in rules:
-            if rule.type == "at-rule" and rule.content is not None:
-                condition = tinycss2.serialize(rule.prelude)
-                if rule.lower_at_keyword == "layer" or (rule.lower_at_keyword == "media" and _for_screens(condition)):
-                    self._read(tree, tinycss2.parse_rule_list(rule.content))
-            elif rule.type == "qualified-rule" and rule.content is not None:
-                declarations = _weighed(tinycss2.parse_blocks_contents(rule.content), ())
-                if declarations:
-                    self._match(tree, rule.prelude, declarations)
-
-    def _match(self, tree: LexborHTMLParser, prelude: list[Any], weighed: list[tuple[Any, Declarations]]) -> None:
-        for selector in _selectors(prelude):
-            self._selectors += 1
-            if self._selectors > MAX_SELECTORS or _STATES.search(selector):
-                continue
-            try:
-                nodes = tree.css(selector)
-            except SelectolaxError:
-                continue  # pseudo-elements, and what no browser reads either
-            ids, classes = selector.count("#"), len(re.findall(r"[.\[]|:(?!:)", selector))
-            tags = len(re.findall(r"(?:^|[\s>+~])[a-zA-Z]", selector))
-            for (important,), declarations in weighed:
-                weight = (2 * important, ids, classes, tags, self._selectors)
-                for node in nodes:
-                    self._rules[node.mem_id].append((weight, declarations))
-
-
-def _selectors(prelude: list[Any]) -> list[str]:
-    parts: list[list[Any]] = [[]]
-    for token in prelude:
-        if token.type == "literal" and token.value == ",":
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return [tinycss2.serialize(part).strip() for part in parts]
+def _contrast(ink: Colour, ground: Colour) -> float:
+    return max(abs(a - b) for a, b in zip(ink[:3], ground[:3], strict=True)) * ink[3]
 
 
 def displayed_as_box(values: Declarations) -> bool:
@@ -123,34 +97,109 @@ def displayed_as_box(values: Declarations) -> bool:
 
 
 def hides_box(tag: str, attributes: Mapping[str, str | None], values: Declarations) -> bool:
-    """Return whether an element and all its content are hidden."""
+    """Return whether nothing of an element is shown, whatever stands in it."""
     display = values.get("display", "")
-    if display == "none" or attributes.get("aria-hidden") == "true":
+    if display == "none" or (attributes.get("aria-hidden") or "").strip().lower() == "true":
         return True
-    if not display and ("hidden" in attributes or (tag == "dialog" and "open" not in attributes)):
+    if not display and UNSURE not in values:
+        closed = tag == "dialog" and "open" not in attributes
+        if closed or "hidden" in attributes or "popover" in attributes:
+            return True
+    if tag == "svg" and any(_is_zero(attributes.get(name) or "") for name in ("width", "height")):
         return True
-    if _HIDING_A_BOX.isdisjoint(values):
+    if not values:
         return False
-    if values.get("content-visibility") == "hidden" or _is_zero(values.get("opacity", "")):
-        return True
-    cut_off = any("hidden" in values.get(name, "") or "clip" in values.get(name, "") for name in _OVERFLOWS)
-    if cut_off and any(_is_zero(values.get(name, "")) for name in ("height", "max-height", "width", "max-width")):
-        return True
-    placed = values.get("position", "") in ("absolute", "fixed", "relative")
-    if placed and any(_is_far(values.get(name, "")) for name in ("left", "right", "top", "bottom")):
-        return True
-    clipped = placed and _CLIPPED.search(values.get("clip", ""))
-    scaled = re.search(r"scale[xy]?\(\s*0(?:\.0+)?\s*[,)]", values.get("transform", ""))
-    return bool(
-        clipped or scaled or _INSET.search(values.get("clip-path", "")) or _is_far(values.get("text-indent", ""))
+    return (
+        values.get("content-visibility") == "hidden"
+        or _is_cut_off(values)
+        or _is_off_the_page(values)
+        or _is_clipped(values)
+        or _is_masked(values.get("mask-image", ""))
     )
 
 
-_OVERFLOWS = ("overflow", "overflow-x", "overflow-y")
+def without_moves(values: Declarations) -> Declarations:
+    """Return declarations without those that an animation changes."""
+    return {name: value for name, value in values.items() if name not in _MOVED}
+
+
+def _is_cut_off(values: Declarations) -> bool:
+    """Return whether an element has no room for text and shows none beside it."""
+    flows = (values.get(name, "") for name in ("overflow", "overflow-x", "overflow-y"))
+    cut = any(flow not in ("", "visible", "initial", "unset", "inherit") for flow in flows)
+    if not cut and not re.search(r"paint|strict|content", values.get("contain", "")):
+        return False
+    for name in _ZERO_PLACES:
+        size = length(values.get(name, ""), 16.0) if name in values else None
+        least = length(values.get(f"min-{name.removeprefix('max-')}", "0"))
+        if size is not None and size <= 1 and (least or 0) <= 1 and not _is_of_an_unknown(values[name]):
+            return True
+    return False
+
+
+def _is_of_an_unknown(size: str) -> bool:
+    """Return whether a size is a share of one that is not known here."""
+    return "%" in size and not _is_zero(size)
+
+
+def _is_off_the_page(values: Declarations) -> bool:
+    placed = values.get("position", "") in ("absolute", "fixed", "relative", "sticky")
+    if placed and any(_is_far(values.get(name, "")) for name in ("left", "right", "top", "bottom")):
+        return True
+    if _is_far(values.get("text-indent", "")):
+        return True
+    margins = (length(values[name]) for name in ("margin-left", "margin-top") if name in values)
+    if any(margin is not None and margin <= _FAR_MARGIN for margin in margins):
+        return True
+    moves = [text for text in values.get("translate", "").split() if not text.endswith("%")]
+    for name, words in functions(values.get("transform", "")):
+        if name.startswith("translate"):
+            moves += [text for text in words if not text.endswith("%")]
+        elif name == "matrix" and len(words) == 6:
+            moves += words[4:]
+    return any(_is_far(text) for text in moves)
+
+
+def _is_far(text: str) -> bool:
+    value = length(text) if text else None
+    return value is not None and not _FAR_OFF < value < _FAR_AHEAD
+
+
+def _is_clipped(values: Declarations) -> bool:
+    if values.get("position", "") in ("absolute", "fixed") and _CLIPPED.search(values.get("clip", "")):
+        return True
+    for name, words in functions(values.get("clip-path", "")):
+        texts = [text for each in words for text in each.split()]
+        if name == "inset":
+            texts = texts[: texts.index("round")] if "round" in texts else texts
+            sizes = [100 * (number(text) or 0.0) if text.endswith("%") else 0.0 for text in texts[:4]] or [0.0]
+            top, right, bottom, left = (sizes[at] for at in FOUR_SIDES[len(sizes)])
+            if top + bottom >= 100 or left + right >= 100:
+                return True
+        elif name in ("circle", "ellipse"):
+            if texts and _is_zero(texts[0]):
+                return True
+        elif name == "polygon":
+            points = {point for point in words if point not in ("evenodd", "nonzero")}
+            if len(points) < 3 or "," not in values["clip-path"]:
+                return True
+    return False
+
+
+def _is_masked(mask: str) -> bool:
+    if "gradient" not in mask or any(name in mask for name in _UNKNOWN_MASKS):
+        return False
+    only = uniform(mask)
+    return only is not None and only[3] < _LEAST_OPACITY
+
+
+def _is_zero(text: str) -> bool:
+    value = length(text) if text else None
+    return value is not None and value <= 0
 
 
 def inherited(style: Style, values: Declarations) -> Style:
-    """Return the style of an element's content."""
+    """Return the style of what stands in an element."""
     if not values:
         return style
     if visibility := values.get("visibility"):
@@ -158,123 +207,116 @@ def inherited(style: Style, values: Declarations) -> Style:
             style = replace(style, visible=False)
         elif visibility in ("visible", "initial"):
             style = replace(style, visible=True)
-    if size := values.get("font-size"):
-        sized = _sized(size, style.sized)
-        style = style if sized is None else replace(style, sized=sized)
-    if (colour := _colour(values.get("color", ""))) is not None:
-        style = replace(style, colour=colour[:3], transparent=colour[3] < _TRANSPARENT)
+    if UNSURE in values:
+        style = replace(style, unsure=True)
+    variables = {name: value for name, value in values.items() if name.startswith("--")}
+    if variables:
+        style = replace(style, variables={**style.variables, **variables})
+    return _coloured(_faded(_scaled(style, values), values), values)
+
+
+def _scaled(style: Style, values: Declarations) -> Style:
+    """Return a style with its size: of letters, and of what is drawn smaller."""
+    scale, unsure = style.scale, style.unsure
+    if "zoom" in values:
+        scale *= abs(number(values["zoom"]) or 1.0) if not _is_zero(values["zoom"]) else 1.0
+    factors = values.get("scale", "").split()
+    for name, words in functions(values.get("transform", "")):
+        if name.startswith("scale"):
+            factors += words[:2]
+        elif name == "matrix" and len(words) == 6:
+            factors += ["0"] * (_is_zero(words[0]) and _is_zero(words[1]) and _is_zero(words[2]) and _is_zero(words[3]))
+        elif name in ("rotatex", "rotatey"):
+            factors += ["0"] if words and re.fullmatch(r"-?(?:90|270)deg|-?0?\.25turn", words[0]) else []
+        elif name in ("translate", "translatex", "translatey") and any("-100%" in text for text in words):
+            unsure = True
+    shares = [abs(factor) for text in factors if (factor := number(text)) is not None]
+    scale *= min(shares, default=1.0)
+    size = style.size
+    if text := values.get("font-size"):
+        if text in _SIZES:
+            size = float(_SIZES[text])
+        elif text in ("smaller", "larger"):
+            size *= 0.83 if text == "smaller" else 1.2
+        elif (told_size := length(text, style.size, style.size)) is not None:
+            size = told_size
+        elif text not in ("inherit", "unset", "revert"):
+            unsure = True
+    spacing = values.get("letter-spacing", "")
+    if spacing and (space := length(spacing, size)) is not None and space <= -0.5 * size:
+        unsure = True
+    unsure |= _is_zero(values.get("line-height", "")) and values.get("overflow", "visible") != "visible"
+    if (scale, size, unsure) == (style.scale, style.size, style.unsure):
+        return style
+    return replace(style, scale=scale, size=size, unsure=unsure)
+
+
+def _faded(style: Style, values: Declarations) -> Style:
+    opacity, unsure = style.opacity, style.unsure
+    if text := values.get("opacity"):
+        share = number(text)
+        if share is not None:
+            opacity *= min(max(share, 0.0), 1.0)
+        elif text not in ("initial", "unset", "inherit", "revert"):
+            unsure = True
+    for name, words in functions(values.get("filter", "")):
+        if name == "opacity" and words:
+            share = number(words[0])
+            opacity *= 1.0 if share is None else min(max(share, 0.0), 1.0)
+        elif name in ("blur", "contrast", "brightness", "url") and words:
+            size = number(words[0]) if name != "blur" else length(words[0])
+            unsure |= size is None or (size >= 5 if name == "blur" else size < _LEAST_SCALE or size > 5)
+    unsure |= values.get("mix-blend-mode", "normal") not in ("normal", "initial", "unset", "revert")
+    unsure |= values.get("mask-image", "none").startswith(_UNKNOWN_MASKS)
+    if (opacity, unsure) == (style.opacity, style.unsure):
+        return style
+    return replace(style, opacity=opacity, unsure=unsure)
+
+
+def _coloured(style: Style, values: Declarations) -> Style:
+    for name in ("color", "-webkit-text-fill-color", "fill"):
+        text = values.get(name, "")
+        if not text or text in ("inherit", "unset", "revert", "context-fill"):
+            continue
+        ink = colour(text)
+        if name == "color":
+            unsure = ink is None and text not in ("currentcolor", "initial", "linktext", "visitedtext")
+            style = replace(style, colour=ink or style.colour, unsure=style.unsure or unsure)
+            if text == "initial":
+                style = replace(style, colour=None)
+        elif text in ("currentcolor", "initial"):
+            style = replace(style, fill=None)
+        elif name == "fill" and text in _NO_TEXT:
+            style = style if "stroke" in values else replace(style, fill=(0.0, 0.0, 0.0, 0.0))
+        else:
+            style = replace(style, fill=ink or style.fill, unsure=style.unsure or (ink is None and name != "fill"))
     if any(name in values for name in ("background", "background-color", "background-image")):
-        style = replace(style, background=_background(values, style.background))
+        through = "text" in (values.get("background-clip", "") + values.get("-webkit-background-clip", ""))
+        if through:
+            # Letters are cut out of the background, which is their colour.
+            return replace(style, fill=None, colour=None, unsure=True)
+        return _grounded(style, values)
     return style
 
 
-def _background(values: Declarations, before: Colour | None) -> Colour | None:
-    """Return the background colour of an element; None for a picture or an unknown one."""
-    if values.get("background-image", "none") != "none":
-        return None
-    told = values.get("background-color") or values.get("background") or "transparent"
-    if told in ("none", "initial", "inherit", "unset"):
-        return before
-    colour = _colour(told)
-    if colour is None or colour[3] >= _OPAQUE:
-        return None if colour is None else colour[:3]
-    return before if colour[3] < _TRANSPARENT else None
+def _grounded(style: Style, values: Declarations) -> Style:
+    """Return a style with the colour behind its text."""
+    picture = values.get("background-image", "none")
+    text = values.get("background-color", "transparent")
+    paint = colour("transparent" if text in _KEEP else text)
+    if paint is None:
+        return replace(style, background=None)
+    ground = _over(paint, style.ground)
+    sure = style.background is not None or paint[3] >= _OPAQUE
+    if picture not in _KEEP:
+        only = None if "url(" in picture else uniform(picture)
+        sure = only is not None and only[3] >= _OPAQUE
+        ground = only if only is not None and sure else ground
+    return replace(style, background=ground if sure else None, ground=ground)
 
 
-@lru_cache(maxsize=1_000)
-def _colour(text: str) -> tuple[float, float, float, float] | None:
-    parsed = tinycss2.color3.parse_color(text) if text else None
-    if parsed is None or isinstance(parsed, str):
-        return None
-    return parsed.red, parsed.green, parsed.blue, parsed.alpha
-
-
-def _sized(size: str, before: bool) -> bool | None:
-    found = _NUMBER.fullmatch(size)
-    if found is None:
-        return True if size.endswith(("small", "large", "medium", "initial")) else None
-    value, unit = float(found[1]), found[2] or ""
-    if unit in ("em", "ex", "%", "ch"):
-        return before and value > 0
-    return value > _UNREADABLE_PIXELS if unit in ("px", "pt", "") else value > 0
-
-
-def _is_zero(value: str) -> bool:
-    found = _NUMBER.fullmatch(value)
-    return found is not None and float(found[1]) == 0
-
-
-def _is_far(value: str) -> bool:
-    length = _NUMBER.fullmatch(value)
-    if length is None or not length[1].startswith("-"):
-        return False
-    scale = {"em": 16, "rem": 16, "%": 5, "vw": 10, "vh": 10, "in": 96, "cm": 38}.get(length[2] or "px", 1)
-    return float(length[1]) * scale <= _FAR_OFF
-
-
-def _for_screens(media: str) -> bool:
-    """Return whether styles apply to every screen: those for some widths hide only what others show."""
-    kinds = [kind.strip().lower() for kind in media.split(",")]
-    return any(kind in ("", "all", "screen", "only screen") for kind in kinds)
-
-
-@lru_cache(maxsize=2_000)
-def _inline(style: str) -> list[tuple[tuple[int, ...], Declarations]]:
-    """Return the declarations of a style attribute, which override those of rules."""
-    return _weighed(tinycss2.parse_blocks_contents(style), (1, 0, 0, 0, 0))
-
-
-def _presentation(attributes: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the colours of obsolete presentational attributes."""
-    if not attributes:
-        return {}
-    values = {
-        name: value
-        for name, attribute in (("color", "color"), ("background-color", "bgcolor"))
-        if (value := attributes.get(attribute))
-    }
-    if attributes.get("background"):
-        values["background-image"] = "url()"
-    return values
-
-
-def _weighed(parsed: list[Any], weight: tuple[int, ...]) -> list[tuple[tuple[int, ...], Declarations]]:
-    """Return the relevant declarations, plain ones and important ones, each with their weight."""
-    plain: dict[str, str] = {}
-    important: dict[str, str] = {}
-    for each in parsed:
-        if each.type == "declaration" and each.lower_name in _RELEVANT:
-            into = important if each.important else plain
-            for name, value in _longhand(each.lower_name, each.value):
-                into[name] = value
-    if not weight:
-        return [((number,), values) for number, values in enumerate((plain, important)) if values]
-    return [
-        ((weight[0] + 2 * number, *weight[1:]), values) for number, values in enumerate((plain, important)) if values
-    ]
-
-
-def _longhand(name: str, value: list[Any]) -> Iterator[tuple[str, str]]:
-    """Return a declaration with its value in lower case, escapes and comments resolved; of `font` its size."""
-    parts = [token for token in value if token.type not in ("comment", "whitespace")]
-    if name == "font":
-        sizes = [token for token in parts if token.type in ("dimension", "percentage", "number")]
-        if sizes:
-            yield "font-size", tinycss2.serialize(sizes[:1]).lower()
-        return
-    if name == "background":
-        yield (
-            "background-image",
-            "url()" if any(token.type in ("url", "function") and _paints(token) for token in parts) else "none",
-        )
-        colours = [token for token in parts if tinycss2.color3.parse_color(token) is not None]
-        yield "background-color", tinycss2.serialize(colours[:1]).lower() if colours else "transparent"
-        return
-    if len(parts) == 1 and parts[0].type == "ident":
-        yield name, parts[0].lower_value
-    else:
-        yield name, tinycss2.serialize([token for token in value if token.type != "comment"]).strip().lower()
-
-
-def _paints(part: Any) -> bool:
-    return part.type == "url" or part.lower_name == "url" or "gradient" in part.lower_name
+def _over(paint: Colour, ground: Colour) -> Colour:
+    """Return the colour that is seen where a paint that may be transparent lies on another."""
+    share = paint[3]
+    red, green, blue = (mine * share + other * (1 - share) for mine, other in zip(paint[:3], ground[:3], strict=True))
+    return red, green, blue, 1.0

@@ -17,7 +17,8 @@ from keeps.documents.parsers.text import paragraphs
 
 MAX_CHARACTERS_OF_STRUCTURE = 5_000_000
 """Longer texts would take more processor time than a document has."""
-_FRONT_MATTER_LINES = 200
+_MAX_BRACKET_STEPS = 1_000_000_000
+_FRONT_MATTER_LINES, _FRONT_MATTER_CHARACTERS = 200, 30_000
 
 
 def parse(data: bytes, reading: Reading) -> None:
@@ -29,7 +30,11 @@ def parse(data: bytes, reading: Reading) -> None:
         return
     markdown = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING + 1})
     markdown.enable(["table", "strikethrough"])
-    footnote_plugin(markdown)
+    if _has_many_brackets(text):
+        reading.notes.append("it has too many brackets: links, pictures and footnotes were read as plain text")
+        markdown.disable(["link", "image", "reference"])
+    else:
+        footnote_plugin(markdown)
     rules: dict[str, Any] = cast("Any", markdown.renderer).rules
     rules |= {"softbreak": _line_break, "footnote_ref": _reference, "footnote_anchor": _nothing}
     environment: dict[str, Any] = {}
@@ -41,8 +46,13 @@ def parse(data: bytes, reading: Reading) -> None:
     parse_text(f"<body>{markdown.renderer.render(tokens, markdown.options, environment)}", reading)
 
 
+def _has_many_brackets(text: str) -> bool:
+    """Return whether links take too much time to find: each bracket is compared with all text behind it."""
+    return sum(each.count("[") * len(each) for each in text.split("\n\n")) > _MAX_BRACKET_STEPS
+
+
 def _line_break(*_: Any) -> str:
-    """Keep the line breaks of a paragraph, which authors make on purpose."""
+    """Keep the lines of a paragraph, which people write on purpose."""
     return "<br>\n"
 
 
@@ -65,30 +75,28 @@ def _first_heading(tokens: Sequence[Token]) -> str | None:
 
 
 def _without_front_matter(text: str, reading: Reading) -> str:
-    """Return a text without its front matter, whose fields are stored. One without fields is text."""
+    """Return a text without the fields before it, and store these. What holds no fields is text."""
     lines = text.split("\n", _FRONT_MATTER_LINES)
     if lines[0].rstrip() != "---":
         return text
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() in ("---", "..."):
-            front_matter = _fields_of("\n".join(lines[1:number]))
-            if front_matter is None:
+            written = "\n".join(lines[1:number])
+            told = _fields_of(written) if len(written) <= _FRONT_MATTER_CHARACTERS else None
+            if told is None:
                 return text
-            title = front_matter.pop("title", None)
+            title = told.pop("title", None)
             if isinstance(title, str) and title.strip():
                 reading.title = title.strip()[:500]
             elif title is not None:
-                front_matter["title"] = title
-            reading.pairs(fields(front_matter))
+                told["title"] = title
+            reading.pairs(fields(told))
             return "\n".join(lines[number + 1 :])
     return text
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads values as they are written (00123, 2026-03-31).
-
-    It reads no aliases, which expand a small text to a large one.
-    """
+class _Loader(yaml.BaseLoader):
+    """Read values as they are written (00123, 2026-03-31) whatever their tags say, and no aliases, which grow."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -96,12 +104,9 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-_Loader.yaml_implicit_resolvers = {}
-
-
 def _fields_of(text: str) -> dict[str, Any] | None:
     try:
-        told = yaml.load(text, _Loader)  # noqa: S506  a SafeLoader
+        told = yaml.load(text, _Loader)  # noqa: S506  it makes texts, lists and dicts only
     except (yaml.YAMLError, ValueError):
         return None
     return {str(name): value for name, value in told.items()} if isinstance(told, dict) else None
