@@ -21,6 +21,9 @@ _TOKEN = re.compile(
 _SECTION = re.compile(r'(?:"[^"]{0,99}"|\\.|\[[^\[\]]{0,40}\]|[^;"\\\[]){0,255}')
 _BY_LOCALE = frozenset(("mm-dd-yy", "m/d/yy", "m/d/yyyy", "m/d/yy h:mm", "m/d/yyyy h:mm"))
 """Formats that Excel shows as each country writes them."""
+_COLOUR = re.compile(r"\[(black|white|red|green|blue|yellow|magenta|cyan)\]", re.IGNORECASE)
+_MOST_TEXT = 40_000
+"""Characters of a cell: a format may repeat its text."""
 _MONTHS = "January February March April May June July August September October November December".split()
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MOST_DIGITS, _MOST_FORMAT = 15, 255
@@ -44,7 +47,7 @@ def shown(value: object, number_format: str) -> str | None:
         return str(value).upper()
     sections = _sections(number_format[:_MOST_FORMAT])
     if isinstance(value, str):
-        return None if len(sections) > 3 and not sections[3].strip() and value else value
+        return _text(value, sections)
     try:
         if isinstance(value, datetime | date | time | timedelta):
             return _moment(value, number_format)
@@ -53,6 +56,31 @@ def shown(value: object, number_format: str) -> str | None:
     except (_UnknownFormatError, InvalidOperation, OverflowError, ValueError):
         pass
     return _plain(value)
+
+
+def _text(value: str, sections: tuple[str, ...]) -> str | None:
+    """Return a text in the section for texts: the fourth, or the last one if it has a place for a text."""
+    used = sections[3] if len(sections) > 3 else sections[-1] if "@" in sections[-1] else "@"
+    try:
+        tokens = _tokens(used)
+    except _UnknownFormatError:
+        return value
+    said = "".join(value if token.kind == "text" else token.text for token in tokens)
+    return (said[:_MOST_TEXT] if len(said) > len(value) else said) if said.strip() else None
+
+
+def colour_name(value: object, number_format: str) -> str | None:
+    """Return the name of the colour that a format shows a value in."""
+    if "[" not in number_format:
+        return None
+    sections = _sections(number_format[:_MOST_FORMAT])
+    used = sections[0]
+    if isinstance(value, str):
+        used = sections[3] if len(sections) > 3 else sections[-1] if "@" in sections[-1] else ""
+    elif isinstance(value, int | float) and len(sections) > 1:
+        used = sections[1] if value < 0 else sections[2] if value == 0 and len(sections) > 2 else used
+    match = _COLOUR.search(used)
+    return match[1] if match else None
 
 
 def _plain(value: object) -> str:
