@@ -60,13 +60,19 @@ def shown(value: object, number_format: str) -> str | None:
 
 def _text(value: str, sections: tuple[str, ...]) -> str | None:
     """Return a text in the section for texts: the fourth, or the last one if it has a place for a text."""
-    used = sections[3] if len(sections) > 3 else sections[-1] if "@" in sections[-1] else "@"
     try:
-        tokens = _tokens(used)
+        tokens = _tokens(_section_for_texts(sections))
     except _UnknownFormatError:
         return value
     said = "".join(value if token.kind == "text" else token.text for token in tokens)
     return (said[:_MOST_TEXT] if len(said) > len(value) else said) if said.strip() else None
+
+
+def _section_for_texts(sections: tuple[str, ...]) -> str:
+    if len(sections) > 3:
+        return sections[3]
+    last = sections[len(sections) - 1]
+    return last if "@" in last else "@"
 
 
 def colour_name(value: object, number_format: str) -> str | None:
@@ -76,7 +82,7 @@ def colour_name(value: object, number_format: str) -> str | None:
     sections = _sections(number_format[:_MOST_FORMAT])
     used = sections[0]
     if isinstance(value, str):
-        used = sections[3] if len(sections) > 3 else sections[-1] if "@" in sections[-1] else ""
+        used = _section_for_texts(sections)
     elif isinstance(value, int | float) and len(sections) > 1:
         used = sections[1] if value < 0 else sections[2] if value == 0 and len(sections) > 2 else used
     match = _COLOUR.search(used)

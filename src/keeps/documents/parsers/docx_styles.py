@@ -1,4 +1,4 @@
-"""What a Word file says of its text besides the words: styles by name, and what hides a run."""
+"""Styles of a Word file by name, and how text looks, so far as that can hide it."""
 
 from __future__ import annotations
 
@@ -282,7 +282,9 @@ def outline_level(properties: Any) -> int | None:
 def is_low(row_properties: Any) -> bool:
     """Return whether a row is so low that its text is not seen."""
     height = row_properties.find(qn("w:trHeight"))
-    exact = height is not None and height.get(qn("w:hRule")) == "exact"
+    if height is None:
+        return False
+    exact = height.get(qn("w:hRule")) == "exact"
     return exact and _number(height.get(_VAL), 240) < _LEAST_LINE_TWIPS
 
 

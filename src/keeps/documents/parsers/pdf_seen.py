@@ -14,7 +14,7 @@ _FLAT = 8
 _LEAST_SIDE, _FEW_LETTERS = 4, 2
 _PALE = 230
 _NARROW_POINTS, _LEAST_HEIGHT, _LEAST_WIDTH = 1.0, 0.8, 0.2
-_LATIN = 0x250
+_LATIN, _SIGNS = 0x250, range(0x2000, 0x2070)
 _LONG_ACTUAL_TEXT = 3
 Box = tuple[float, float, float, float]
 
@@ -63,7 +63,7 @@ def unseen_objects(page: pdfium.PdfPage, textpage: pdfium.PdfTextPage) -> set[in
     boxes = _boxes(textpage)
     if not boxes:
         return set()
-    bitmap = page.render(scale=scale, rev_byteorder=True, may_draw_forms=False)
+    bitmap = page.render(scale=scale, rev_byteorder=True, may_draw_forms=False)  # pyright: ignore[reportArgumentType]
     try:
         picture = _Picture(bitmap)
         return {
@@ -95,7 +95,11 @@ def _boxes(textpage: pdfium.PdfTextPage) -> dict[int, tuple[Box, int]]:
         if not handle or letter <= 32 or letter == 0xA0:
             continue
         address = ctypes.addressof(handle.contents)
-        if letter >= _LATIN:
+        if (
+            letter >= _LATIN
+            and letter not in _SIGNS
+            and not raw.FPDFFont_GetIsEmbedded(raw.FPDFTextObj_GetFont(handle))
+        ):
             foreign.add(address)
         if not raw.FPDFText_GetCharBox(textpage, at, *values):
             continue

@@ -1,4 +1,4 @@
-"""What openpyxl does not tell of a sheet: hidden rows and columns, merged cells, formulas without a value."""
+"""Facts of a sheet that openpyxl does not tell: hidden rows and columns, merged cells, formulas without a value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _COL, _ROW, _CELL, _MERGE, _FORMAT, _CONDITION = (
     f"{_SHEET}{name}" for name in "col row c mergeCell sheetFormatPr conditionalFormatting".split()
 )
-_MOST_COLUMNS, _MOST_MERGED = 16_384, 100_000
+_MOST_COLUMNS, _MOST_ROWS, _MOST_MERGED = 16_384, 1 << 20, 100_000
 _LEAST_HEIGHT, _LEAST_WIDTH = 2.0, 0.2
 
 
@@ -29,9 +29,10 @@ class Marks:
         columns: the hidden ones.
         used: the columns that any cell with a content stands in.
         formulas: those without a value, by row and column.
-        merged: the first column, last column and first row of merged cells, by row of those that are low.
+        merged: the first column, first row, last column and last row of each merged cell.
         is_sorted: rows stand in their order.
         has_conditions: some cells look as their values say.
+        rows_are_low: rows that tell no height of their own have none.
     """
 
     rows: set[int] = field(default_factory=set[int])
@@ -82,7 +83,7 @@ class Covered:
 
 def marks(archive: zipfile.ZipFile, path: str) -> Marks:
     """Read the marks of a sheet from its XML."""
-    found = Marks()
+    sheet_marks = Marks()
     shared: dict[str, tuple[str, str]] = {}
     row = column = 0
     tags = (_COL, _ROW, _CELL, _MERGE, _FORMAT, _CONDITION)
@@ -94,18 +95,18 @@ def marks(archive: zipfile.ZipFile, path: str) -> Marks:
         if event == "start":
             if tag == _ROW:
                 number = int(float(element.get("r") or row + 1))
-                found.is_sorted = found.is_sorted and number > row
+                sheet_marks.is_sorted = sheet_marks.is_sorted and number > row
                 row, column = number, 0
-                if _is_hidden_row(element, low=found.rows_are_low):
-                    found.rows.add(row)
+                if _is_hidden_row(element, low=sheet_marks.rows_are_low):
+                    sheet_marks.rows.add(row)
             elif tag == _FORMAT:
-                found.rows_are_low = _is_true(element.get("zeroHeight"))
+                sheet_marks.rows_are_low = _is_true(element.get("zeroHeight"))
         elif tag == _CELL:
             place = element.get("r")
             column = coordinate_to_tuple(place)[1] if place else column + 1
             if len(element):
-                found.used.add(column)
-                _formula(element, found, shared)
+                sheet_marks.used.add(column)
+                _formula(element, sheet_marks, shared)
         elif tag == _ROW:
             element.clear()
             while element.getprevious() is not None:
@@ -113,13 +114,14 @@ def marks(archive: zipfile.ZipFile, path: str) -> Marks:
         elif tag == _COL:
             if _is_true(element.get("hidden")) or _size(element.get("width")) < _LEAST_WIDTH:
                 last = min(int(element.get("max", "0")), _MOST_COLUMNS)
-                found.columns.update(range(int(element.get("min", "1")), last + 1))
+                sheet_marks.columns.update(range(int(element.get("min", "1")), last + 1))
         elif tag == _MERGE:
-            if len(found.merged) < _MOST_MERGED:
-                found.merged.append(range_boundaries(element.get("ref", "A1")))
+            if len(sheet_marks.merged) < _MOST_MERGED:
+                left, top, right, bottom = range_boundaries(element.get("ref", "A1"))
+                sheet_marks.merged.append((left or 1, top or 1, right or _MOST_COLUMNS, bottom or _MOST_ROWS))
         elif tag == _CONDITION:
-            found.has_conditions = found.has_conditions or any(rule.get("dxfId") for rule in element)
-    return found
+            sheet_marks.has_conditions = sheet_marks.has_conditions or any(rule.get("dxfId") for rule in element)
+    return sheet_marks
 
 
 def _is_hidden_row(row: Any, *, low: bool) -> bool:
@@ -140,7 +142,7 @@ def _size(value: str | None) -> float:
         return 100.0
 
 
-def _formula(cell: Any, found: Marks, shared: dict[str, tuple[str, str]]) -> None:
+def _formula(cell: Any, sheet_marks: Marks, shared: dict[str, tuple[str, str]]) -> None:
     """Keep a formula whose value is not in the file."""
     formula = cell.find(f"{_SHEET}f")
     place = cell.get("r")
@@ -157,4 +159,4 @@ def _formula(cell: Any, found: Marks, shared: dict[str, tuple[str, str]]) -> Non
         first, origin = shared[group]
         text = Translator(f"={first}", origin=origin).translate_formula(place)
     if text:
-        found.formulas[coordinate_to_tuple(place)] = f"={text.removeprefix('=')}"
+        sheet_marks.formulas[coordinate_to_tuple(place)] = f"={text.removeprefix('=')}"
