@@ -42,11 +42,11 @@ _STYLES = (
 )
 
 
-def docx_file(body: str, **parts: str) -> bytes:
+def docx_file(body: str, styles: str = "", **parts: str) -> bytes:
     """A Word file with `body`, and further parts by name: header, footer, footnotes, endnotes, comments."""
     relations = f'<Relationship Id="s" Type="{_RELATIONSHIPS}/styles" Target="styles.xml"/>'
     types = f'<Override PartName="/word/styles.xml" ContentType="{_TYPES}.styles+xml"/>'
-    files = {"word/styles.xml": f"<w:styles {_SPACES}>{_STYLES}</w:styles>"}
+    files = {"word/styles.xml": f"<w:styles {_SPACES}>{styles}{_STYLES}</w:styles>"}
     for name, content in parts.items():
         files[f"word/{name}.xml"] = f"<w:{_PARTS[name]} {_SPACES}>{content}</w:{_PARTS[name]}>"
         relations += f'<Relationship Id="{name}" Type="{_RELATIONSHIPS}/{name}" Target="{name}.xml"/>'
@@ -114,6 +114,8 @@ _CHOICE = (
 )
 _NOTE = '<w:{0} w:id="2"><w:p><w:r><w:t>Note words</w:t></w:r></w:p></w:{0}>'
 _MARK = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+
+_UNCLOSED = '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>PAGE</w:instrText></w:r>'
 
 _SHOWN: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
@@ -235,6 +237,41 @@ _SHOWN: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
         ("Seen",),
         (),
     ),
+    ("field without an end", _p(_run("One "), _UNCLOSED, _run("two")) + _p(_run("Three")), ("One two", "Three"), ()),
+    (
+        "field without an end in a cell",
+        _table([_tc(_p(_UNCLOSED)), *_cells("5")], _cells("Leeds", "6")),
+        ("5", "Leeds", "6"),
+        (),
+    ),
+    ("comment in a text", _p("<w:r><w:t>Wert<!-- no -->pap<?no no?>ier</w:t></w:r>"), ("Wertpapier",), ()),
+    (
+        "alternatives in a cell",
+        _table(
+            [
+                _tc(
+                    f'<mc:AlternateContent><mc:Choice Requires="w14">{_p(_run("Seen"))}</mc:Choice></mc:AlternateContent>'
+                ),
+                *_cells("5"),
+            ]
+        ),
+        ("Seen | 5",),
+        (),
+    ),
+    (
+        "alternatives in a run",
+        _p(
+            '<w:r><mc:AlternateContent><mc:Choice Requires="w14"><w:t>Seen</w:t></mc:Choice></mc:AlternateContent></w:r>'
+        ),
+        ("Seen",),
+        (),
+    ),
+    (
+        "hidden by two styles",
+        _p(_run("Seen", '<w:rStyle w:val="Gone"/>'), style="GoneP"),
+        ("Seen",),
+        (),
+    ),
     ("heading alone", _p(_run("Closed on Mondays"), style="H1"), ("Closed on Mondays",), ()),
 )
 _HIDDEN = (
@@ -246,6 +283,101 @@ _HIDDEN = (
     ("tiny", _run("SECRET", '<w:sz w:val="1"/>')),
     ("insertion", f"<w:ins>{_run('SECRET', '<w:vanish/>')}</w:ins>"),
     ("link", f"<w:hyperlink>{_run('SECRET', '<w:vanish/>')}</w:hyperlink>"),
+)
+_UNKNOWN = f'<mc:Choice xmlns:q="urn:nobody" Requires="q">{_p(_run("SECRET"))}</mc:Choice>'
+_LOOKS = (
+    '<w:color w:val="FEFEFE"/>',
+    '<w:color w:val="auto" w:themeColor="background1"/>',
+    '<w:color w:val="000000" w:themeColor="background1"/>',
+    '<w:color w:val="000000" w:themeColor="text1" w:themeTint="00"/>',
+    '<w:color w:val="#FFFFFF"/>',
+    '<w:color w:val="white"/>',
+    '<w:sz w:val="3"/>',
+    '<w:sz w:val="1pt"/>',
+    '<w:sz w:val="1.0"/>',
+    '<w:w w:val="1"/>',
+    "<w14:textFill><w14:noFill/></w14:textFill>",
+    '<w14:textFill><w14:solidFill><w14:srgbClr w14:val="FFFFFF"/></w14:solidFill></w14:textFill>',
+    '<w14:textFill><w14:solidFill><w14:schemeClr w14:val="bg1"/></w14:solidFill></w14:textFill>',
+    '<w:highlight w:val="black"/><w:color w:val="000000"/>',
+    '<w:highlight w:val="darkBlue"/><w:color w:val="000080"/>',
+    '<w:shd w:val="solid" w:color="FFFFFF"/><w:color w:val="FFFFFF"/>',
+    '<w:shd w:val="pct5" w:color="FFFFFF" w:fill="FFFFFF"/><w:color w:val="FFFFFF"/>',
+    '<w:shd w:val="clear" w:fill="auto" w:themeFill="text1"/><w:color w:val="000000"/>',
+)
+_VISIBLE_LOOKS = (
+    '<w:color w:val="FFFFFF" w:themeColor="text1"/>',
+    '<w:color w:val="FFFFFF"/><w:highlight w:val="darkBlue"/>',
+    '<w:color w:val="FFFFFF"/><w:shd w:val="clear" w:fill="FFFFFF" w:themeFill="text1"/>',
+    '<w:color w:val="FFFFFF"/><w:shd w:val="solid" w:color="000000" w:fill="FFFFFF"/>',
+    '<w:shd w:val="solid" w:color="FFFFFF"/><w:color w:val="000000"/>',
+    '<w:sz w:val="4"/>',
+    '<w:sz w:val="2pt"/>',
+    '<w:w w:val="50"/>',
+    '<w:color w:val="FFFFFF"/><w14:textFill><w14:solidFill><w14:srgbClr w14:val="000000"/></w14:solidFill></w14:textFill>',
+    "<w:webHidden/>",
+)
+_DOUBTFUL = (
+    ("letters over each other", _p(_run("Seen", '<w:spacing w:val="-999"/>'))),
+    ("letters off their line", _p(_run("Seen", '<w:position w:val="-9999"/>'))),
+    ("unknown colour", _p(_run("Seen", '<w:color w:val="murky"/>'))),
+    ("indent", _p(_run("Seen"), properties='<w:ind w:left="-31680"/>')),
+    ("frame", _p(_run("Seen"), properties='<w:framePr w:x="-31000" w:y="-31000"/>')),
+)
+_RULE = '<w:style w:type="{}" w:default="1" w:styleId="Base"><w:name w:val="Base"/><w:rPr>{}</w:rPr></w:style>'.format
+_DEFAULTS = "<w:docDefaults><w:rPrDefault><w:rPr>{}</w:rPr></w:rPrDefault></w:docDefaults>".format
+_SHOWN_AGAIN = '<w:vanish w:val="0"/><w:color w:val="000000"/>'
+_HIDING_STYLES = (
+    ("defaults that vanish", _DEFAULTS("<w:vanish/>"), "p"),
+    ("white defaults", _DEFAULTS(_WHITE), "p"),
+    ("default paragraph style", _RULE("paragraph", "<w:vanish/>"), "p"),
+    ("white default paragraph style", _RULE("paragraph", _WHITE), "p"),
+    ("default character style", _RULE("character", "<w:vanish/>"), "p"),
+    ("table style", _RULE("table", "<w:vanish/>"), "table"),
+    ("white table style", _RULE("table", _WHITE), "table"),
+    (
+        "flat lines of a style",
+        _RULE("paragraph", _SHOWN_AGAIN).replace(
+            "<w:rPr>", '<w:pPr><w:spacing w:line="1" w:lineRule="exact"/></w:pPr><w:rPr>'
+        ),
+        "flat",
+    ),
+)
+
+
+def _styled(styles: str, where: str) -> bytes:
+    seen, hidden = _run("One", _SHOWN_AGAIN), _run("SECRET")
+    if where == "table":
+        return docx_file(_table([_tc(_p(seen)), _tc(_p(hidden))]), styles)
+    tall = '<w:spacing w:line="240" w:lineRule="auto"/>' if where == "flat" else ""
+    return docx_file(_p(seen, properties=tall) + _p(hidden), styles)
+
+
+_SECRET = _p(_run("SECRET"))
+_SECRET_BOX = _BOX.replace("Box words", "SECRET")
+_HIDDEN_BLOCKS = (
+    (
+        "hidden VML box",
+        f'<w:r><w:pict><v:shape style="visibility: hidden"><v:textbox>{_SECRET_BOX}</v:textbox></v:shape></w:pict></w:r>',
+    ),
+    (
+        "hidden drawn box",
+        "<w:r>"
+        + _DRAWN.replace("Box words", "SECRET").replace("<wp:inline>", '<wp:inline><wp:docPr hidden="1"/>')
+        + "</w:r>",
+    ),
+    ("box in a vanished run", f"<w:r><w:rPr><w:vanish/></w:rPr>{_VML.replace('Box words', 'SECRET')}</w:r>"),
+    ("vanished formula", "<m:oMath><m:r><w:rPr><w:vanish/></w:rPr><m:t>SECRET</m:t></m:r></m:oMath>"),
+    (
+        "code of a field",
+        '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
+        + _run("SECRET")
+        + '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
+    ),
+    (
+        "form of an unknown kind",
+        f'<mc:AlternateContent><mc:Choice xmlns:q="urn:nobody" Requires="q">{_run("SECRET")}</mc:Choice></mc:AlternateContent>',
+    ),
 )
 _WHITE_IN_TABLE = (
     '<w:tbl><w:tblPr><w:tblStyle w:val="Grid"/></w:tblPr>'
@@ -382,6 +514,96 @@ CASES: tuple[Case, ...] = (
         docx_file(_p(_run("Text")), comments=_NOTE.format("comment")),
         ("Text",),
         notes=("comments (1)",),
+    ),
+    *(
+        Case(
+            f"docx looks hidden: {look}",
+            "docx",
+            docx_file(_p(_run("One "), _run("SECRET", look))),
+            ("One",),
+            ("SECRET",),
+            (),
+            ("hidden",),
+            True,
+        )
+        for look in _LOOKS
+    ),
+    *(Case(f"docx looks: {look}", "docx", docx_file(_p(_run("Seen", look))), ("Seen",)) for look in _VISIBLE_LOOKS),
+    *(
+        Case(f"docx in doubt: {name}", "docx", docx_file(body), ("Seen",), notes=("some text may be hidden",))
+        for name, body in _DOUBTFUL
+    ),
+    *(
+        Case(f"docx hidden: {name}", "docx", _styled(styles, where), ("One",), ("SECRET",), (), ("hidden",), True)
+        for name, styles, where in _HIDING_STYLES
+    ),
+    *(
+        Case(
+            f"docx hidden: {name}",
+            "docx",
+            docx_file(_p(_run("One "), inline)),
+            ("One",),
+            ("SECRET",),
+            (),
+            ("hidden",),
+            True,
+        )
+        for name, inline in _HIDDEN_BLOCKS
+    ),
+    Case(
+        "docx hidden: form of an unknown kind with another",
+        "docx",
+        docx_file(f"<mc:AlternateContent>{_UNKNOWN}<mc:Fallback>{_p(_run('One'))}</mc:Fallback></mc:AlternateContent>"),
+        ("One",),
+        ("SECRET",),
+        (),
+        ("hidden",),
+        True,
+    ),
+    Case(
+        "docx hidden: low row",
+        "docx",
+        docx_file(
+            f"<w:tbl><w:tr>{''.join(_cells('One', '5'))}</w:tr><w:tr><w:trPr><w:trHeight w:val='1' w:hRule='exact'/>"
+            f"</w:trPr>{''.join(_cells('SECRET', '6'))}</w:tr></w:tbl>"
+        ),
+        ("One",),
+        ("SECRET",),
+        (),
+        ("hidden",),
+        True,
+    ),
+    Case(
+        "docx hidden: cell under a merged one",
+        "docx",
+        docx_file(
+            _table(
+                _cells("City", "Days"),
+                [_tc(_p(_run("One")), '<w:vMerge w:val="restart"/>'), *_cells("5")],
+                [_tc(_SECRET, "<w:vMerge/>"), *_cells("6")],
+            )
+        ),
+        ("One",),
+        ("SECRET",),
+        (),
+        ("hidden",),
+        True,
+    ),
+    Case(
+        "docx: deleted cell",
+        "docx",
+        docx_file(_table([_tc(_SECRET, "<w:cellDel/>"), *_cells("One", "5")])),
+        ("One | 5",),
+        ("SECRET",),
+        (),
+        ("deleted",),
+    ),
+    Case(
+        "docx: embedded document in a cell",
+        "docx",
+        docx_file(_table([_tc("<w:altChunk/>" + _p(_run("One"))), *_cells("5")])),
+        ("One | 5",),
+        notes=("embedded documents (1)",),
     ),
     Case("docx: nothing read", "docx", docx_file(_p()), notes=("nothing was read",)),
     Case(

@@ -22,6 +22,67 @@ def _with_stream(stream: str) -> bytes:
     return whole[:start] + body + whole[end:]
 
 
+def _with_parts(stream: str, resources: str = "", part: str = "", catalog: str = "") -> bytes:
+    """A PDF with this content stream, an object 20 of its own, and what refers to it."""
+    whole = _with_stream(stream)
+    whole = whole.replace(b"/Font << /F1 3 0 R >>", f"/Font << /F1 3 0 R >> {resources}".encode())
+    whole = whole.replace(b"/Type /Catalog", f"/Type /Catalog {catalog}".encode())
+    place = whole.index(b"xref")
+    return whole[:place] + f"20 0 obj {part} endobj\n".encode() + whole[place:]
+
+
+def _in_form(stream: str, before: str = "", box: str = "0 0 612 792") -> bytes:
+    """A PDF with a text, and another one in a form."""
+    drawn = (
+        f"<< /Type /XObject /Subtype /Form /BBox [{box}] /Resources << /Font << /F1 3 0 R >> >>"
+        f" /Length {len(stream)} >> stream\n{stream}\nendstream"
+    )
+    return _with_parts(f"{_SEEN} q {before} /X Do Q", "/XObject << /X 20 0 R >>", drawn)
+
+
+_SEEN = "BT /F1 11 Tf 0 g 40 740 Td (One words) Tj ET"
+_SECRET = "BT /F1 11 Tf 40 700 Td (SECRET) Tj ET"
+_BLOCK = "30 690 300 30 re f"
+_SCAN = "q 612 0 0 400 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID a EI Q"
+_UNSEEN = (
+    ("under a white box", _with_stream(f"{_SEEN} {_SECRET} 1 g {_BLOCK}")),
+    ("under a black box", _with_stream(f"{_SEEN} {_SECRET} 0 g {_BLOCK}")),
+    ("black on black", _with_stream(f"{_SEEN} 0 g {_BLOCK} {_SECRET}")),
+    ("red on red", _with_stream(f"{_SEEN} 1 0 0 rg {_BLOCK} {_SECRET}")),
+    ("white on white on black", _with_stream(f"{_SEEN} 0 g {_BLOCK} 1 g 20 680 320 50 re f {_SECRET}")),
+    ("nearly white", _with_stream(f"{_SEEN} .97 g {_SECRET}")),
+    ("clipped", _with_stream(f"{_SEEN} q 0 0 1 1 re W n {_SECRET} Q")),
+    ("mode 7", _with_stream(f"{_SEEN} q 7 Tr {_SECRET} Q")),
+    ("white outline", _with_stream(f"{_SEEN} 1 G 1 Tr {_SECRET}")),
+    ("narrow", _with_stream(f"{_SEEN} 0.1 Tz {_SECRET}")),
+    ("small form", _in_form(_SECRET, ".01 0 0 .01 0 0 cm")),
+    ("small letters in a form", _in_form(_SECRET.replace("F1 11", "F1 .5"))),
+    ("form beside the page", _in_form(_SECRET, "1 0 0 1 -5000 0 cm")),
+    ("outside of the box of a form", _in_form(_SECRET, box="0 0 1 1")),
+    ("white in a form, something painted", _in_form(f"1 g {_SECRET}", "0 g 0 0 1 1 re f")),
+    ("recognised beside the scan", _with_stream(f"{_SEEN} {_SCAN} 3 Tr {_SECRET}")),
+    (
+        "layer that is off",
+        _with_parts(
+            f"{_SEEN} /OC /O BDC {_SECRET} EMC",
+            "/Properties << /O 20 0 R >>",
+            "<< /Type /OCG /Name (x) >>",
+            "/OCProperties << /OCGs [20 0 R] /D << /OFF [20 0 R] /Order [] >> >>",
+        ),
+    ),
+)
+_VISIBLE = (
+    ("black outline of white letters", f"{_SEEN} 0 G 1 g 1 Tr {_SECRET}"),
+    ("white on black", f"{_SEEN} 0 g {_BLOCK} 1 g {_SECRET}"),
+    ("beside a box", f"{_SEEN} {_SECRET} 0 g 30 500 300 30 re f"),
+    ("over a box", f"{_SEEN} 0.9 g {_BLOCK} 0 g {_SECRET}"),
+    ("underlined", f"{_SEEN} {_SECRET} 40 698 60 1 re f"),
+    ("single letters", f"{_SEEN} {_BLOCK.replace('690', '600')} BT /F1 11 Tf 40 700 Td (SECRET) Tj 0 -20 Td (.) Tj ET"),
+    ("within a clip", f"{_SEEN} q 30 690 300 30 re W n {_SECRET} Q"),
+    ("recognised in a scan", f"{_SEEN} {_SCAN} 3 Tr {_SECRET.replace('700', '300')}"),
+)
+
+
 def _form() -> bytes:
     """A PDF with a field of a form that somebody filled in."""
     drawn = "BT /F1 11 Tf 2 4 Td (Ada Klein) Tj ET"
@@ -63,6 +124,18 @@ CASES: tuple[Case, ...] = (
             ("beside the page", _hidden("SECRET", place="-500 700")),
             ("invisible on a page with text", _hidden("SECRET", "3 Tr")),
         )
+    ),
+    *(
+        Case(f"pdf hidden: {name}", "pdf", data, ("One words",), ("SECRET",), (), ("hidden",), True)
+        for name, data in _UNSEEN
+    ),
+    *(Case(f"pdf: {name}", "pdf", _with_stream(stream), ("One words", "SECRET")) for name, stream in _VISIBLE),
+    Case(
+        "pdf: text in place of another",
+        "pdf",
+        _with_stream(f"/Span << /ActualText (SECRET) >> BDC {_SEEN} EMC"),
+        ("One words",),
+        ("SECRET",),
     ),
     Case("pdf: white on navy", "pdf", _hidden("Seen", f"{_NAVY} 1 g"), ("One words", "Seen")),
     Case("pdf: filled form", "pdf", _form(), ("Name here", "Ada Klein")),

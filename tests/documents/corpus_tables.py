@@ -10,7 +10,11 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import openpyxl
-from openpyxl.styles import Font
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
+from openpyxl.formatting.rule import Rule
+from openpyxl.styles import Color, Font, PatternFill
+from openpyxl.styles.differential import DifferentialStyle
 
 from tests.documents.corpus import Case
 
@@ -84,6 +88,83 @@ def _merge(book: Any) -> None:
 
 def _white(book: Any) -> None:
     book.active["B2"].font = Font(color="FFFFFFFF")
+
+
+def _styled(font: Font | None = None, fill: PatternFill | None = None) -> Callable[[Any], None]:
+    def change(book: Any) -> None:
+        cell = book.active["B2"]
+        if font is not None:
+            cell.font = font
+        if fill is not None:
+            cell.fill = fill
+
+    return change
+
+
+def _sheet_xml(old: str, new: str, *rows: Iterable[object]) -> bytes:
+    """A sheet with a change in its XML."""
+    whole = _book(_nothing, *(rows or (("item", "words"), ("tea", "SECRET"))))
+    return _rewritten(whole, "xl/worksheets/sheet1.xml", old, new)
+
+
+def _solid(colour: Color | str) -> PatternFill:
+    return PatternFill("solid", fgColor=colour)
+
+
+def _rich(book: Any) -> None:
+    book.active["B2"].value = CellRichText("seen ", TextBlock(InlineFont(color="FFFFFFFF"), "SECRET"))
+
+
+def _rich_in_white(book: Any) -> None:
+    book.active["B2"].font = Font(color="FFFFFFFF")
+    book.active["B2"].value = CellRichText(TextBlock(InlineFont(color="FF000000"), "seen "), "SECRET")
+
+
+def _condition(book: Any) -> None:
+    white = DifferentialStyle(font=Font(color="FFFFFFFF"))
+    book.active.conditional_formatting.add("B2", Rule(type="expression", formula=["TRUE"], dxf=white))
+
+
+_BLACK = "FF000000"
+_HIDDEN_LOOKS = (
+    ("near white", _styled(Font(color="FFFEFEFE"))),
+    ("white by index", _styled(Font(color=Color(indexed=9)))),
+    ("white by theme", _styled(Font(color=Color(theme=0)))),
+    ("nearly white by theme", _styled(Font(color=Color(theme=0, tint=-0.01)))),
+    ("white by tint", _styled(Font(color=Color(theme=1, tint=1)))),
+    ("size 1", _styled(Font(size=1))),
+    ("black on black", _styled(Font(color=_BLACK), _solid(_BLACK))),
+    ("theme on black", _styled(Font(color=Color(theme=1)), _solid(_BLACK))),
+    ("plain on the theme's black", _styled(None, _solid(Color(theme=1)))),
+    ("rich text", _rich),
+    ("rich text in a white cell", _rich_in_white),
+)
+_VISIBLE_LOOKS = (
+    ("black on white", _styled(Font(color=_BLACK), _solid(Color(indexed=9)))),
+    ("white on black", _styled(Font(color=Color(indexed=9)), _solid(_BLACK))),
+    ("white on a pattern", _styled(Font(color="FFFFFFFF"), PatternFill("darkGrid", fgColor=_BLACK))),
+    ("white on the theme's black", _styled(Font(color=Color(theme=0)), _solid(Color(theme=1)))),
+    ("size 6", _styled(Font(size=6))),
+)
+_HIDING_FORMATS = (";;;", ';;;" "', '0;0;0;""', "[White]@", ";;;[White]@", ";;;*x")
+_LATE_ROW = '<row r="1"><c r="D1" t="inlineStr"><is><t>seen</t></is></c></row></sheetData>'
+_HIDDEN_PLACES = (
+    ("column of no width", "<sheetData>", '<cols><col min="2" max="2" width="0" customWidth="1"/></cols><sheetData>'),
+    ("row of no height", '<row r="2"', '<row r="2" ht="0" customHeight="1"'),
+    ("rows of no height", "<sheetFormatPr ", '<sheetFormatPr zeroHeight="1" '),
+    ("row hidden in capitals", '<row r="2"', '<row r="2" hidden="True"'),
+    ("covered cell", "</sheetData>", '</sheetData><mergeCells count="1"><mergeCell ref="A2:B2"/></mergeCells>'),
+)
+
+
+def _far(book: Any) -> None:
+    book.active["A3000"] = "seen"
+    book.active["A5000"] = "also seen"
+
+
+def _wide(book: Any) -> None:
+    for row in range(3, 303):
+        book.active[f"XFD{row}"] = "seen"
 
 
 _PLAIN = _book(_nothing, ("item", "price"), ("tea", 3), ("milk", 4))
@@ -279,6 +360,64 @@ CASES: tuple[Case, ...] = (
         ("hidden",),
         True,
     ),
+    *(
+        Case(
+            f"xlsx hidden: {name}",
+            "xlsx",
+            _book(change, ("item", "words"), ("tea", "SECRET")),
+            ("tea",),
+            ("SECRET",),
+            (),
+            ("hidden",),
+            True,
+        )
+        for name, change in _HIDDEN_LOOKS
+    ),
+    *(
+        Case(f"xlsx: {name}", "xlsx", _book(change, ("item", "words"), ("tea", "seen")), ("words: seen",))
+        for name, change in _VISIBLE_LOOKS
+    ),
+    *(
+        Case(
+            f"xlsx hidden: format {form}", "xlsx", _format("SECRET", form), ("tea",), ("SECRET",), (), ("hidden",), True
+        )
+        for form in _HIDING_FORMATS
+    ),
+    Case(
+        "xlsx hidden: format of other words",
+        "xlsx",
+        _format("SECRET", ';;;"OK"'),
+        ("value: OK",),
+        ("SECRET",),
+        (),
+        ("hidden",),
+        True,
+    ),
+    Case("xlsx: format around a text", "xlsx", _format("Klein", ';;;"Ms "@'), ("value: Ms Klein",)),
+    *(
+        Case(f"xlsx hidden: {name}", "xlsx", _sheet_xml(old, new), (), ("SECRET",), (), ("hidden",), True)
+        for name, old, new in _HIDDEN_PLACES
+    ),
+    Case(
+        "xlsx in doubt: conditional format",
+        "xlsx",
+        _book(_condition, ("item", "words"), ("tea", "seen")),
+        ("words: seen",),
+        notes=("some text may be hidden",),
+    ),
+    Case(
+        "xlsx: rows after a gap",
+        "xlsx",
+        _book(_far, ("item", "words"), ("tea", "milk")),
+        ("words: milk", "seen", "also seen"),
+    ),
+    Case(
+        "xlsx: rows out of order",
+        "xlsx",
+        _sheet_xml("</sheetData>", _LATE_ROW, ("item", "words"), ("tea", "milk")),
+        ("words: milk", "seen"),
+    ),
+    Case("xlsx: far column", "xlsx", _book(_wide, ("item", "words"), ("tea", "milk")), ("words: milk", "seen")),
     Case("xlsx: hiding format", "xlsx", _format("SECRET", ";;;"), ("item: tea",), ("SECRET",), (), ("hidden",), True),
     Case(
         "xlsx: merged cells",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -161,9 +162,22 @@ def zipped(**entries: bytes) -> bytes:
 
 ENTITIES = zipped(word__document_xml=b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
 
+_ENTITY = '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'
+LATE_ENTITIES = zipped(word__document_xml=f"<!--{'a' * 5_000}-->{_ENTITY}".encode())
+ENTITIES_OF_OTHER_NAME = zipped(word__document_xml=b"<a/>", word__styles_bin=_ENTITY.encode())
+ENTITIES_IN_UTF16 = zipped(word__document_xml=f'<?xml version="1.0" encoding="UTF-16"?>{_ENTITY}'.encode("utf-16"))
+ENTITIES_IN_UTF7 = zipped(
+    word__document_xml=b'<?xml version="1.0" encoding="UTF-7"?>+ADwAIQ-DOCTYPE a +AFsAPAAh-ENTITY b "c"+AD4AXQA+-<a/>'
+)
+
 
 def bomb() -> bytes:
     return zipped(word__document_xml=b"<a/>", word__media__a_bin=b"0" * (60 << 20))
+
+
+def very_late_entities() -> bytes:
+    noise = random.Random(1).randbytes(1_000_000).hex()  # noqa: S311  a file that is not packed too well
+    return zipped(word__document_xml=b"<a/>", word__b_xml=f"<!--{noise * 6}-->{_ENTITY}".encode())
 
 
 def many() -> bytes:
@@ -195,6 +209,11 @@ def long_pdf() -> bytes:
         ("docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted"),
         ("docx", bomb, "200 times"),
         ("docx", ENTITIES, "entities"),
+        ("docx", LATE_ENTITIES, "entities"),
+        ("docx", very_late_entities, "entities"),
+        ("docx", ENTITIES_OF_OTHER_NAME, "entities"),
+        ("docx", ENTITIES_IN_UTF16, "entities"),
+        ("docx", ENTITIES_IN_UTF7, "entities"),
         ("docx", many, "10,00"),
         ("email", b"", "no e-mail"),
         ("text", (b"long line " * 100 + b"\n\n") * (MAX_CHARACTERS // 1_000 + 10), "characters"),

@@ -23,6 +23,7 @@ from keeps.documents import host, parsers
 from keeps.documents.parsers import BY_NAME, pdf, pdf_by_pypdf
 from keeps.documents.reader import DocumentReader, Read
 from keeps_client.errors import ValidationFailedError
+from tests.documents import corpus_pdf
 from tests.documents.made import pdf_file
 from tests.documents.test_parsers import excel_file, word_file
 
@@ -183,3 +184,10 @@ def told_by_a_child(folder: Path, form: str, data: bytes, change: Callable[[], N
             told += part
     os.waitpid(child, 0)
     return told.partition(b"\n")[2]  # after the number of the process
+
+
+async def test_hidden_text_of_pdf_is_found_in_the_sandbox(reader: DocumentReader) -> None:
+    case = next(case for case in corpus_pdf.CASES if case.name == "pdf hidden: under a white box")
+    document = await read(reader, case.data, "pdf")
+    assert "One words" in document.text
+    assert "SECRET" not in document.text

@@ -1,4 +1,4 @@
-"""Formatting of cell values as a spreadsheet shows them: a small part of Excel's number formats. Pure."""
+"""Values of cells as a spreadsheet shows them: a small part of Excel's number formats. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _TOKEN = re.compile(
 )
 _SECTION = re.compile(r'(?:"[^"]{0,99}"|\\.|\[[^\[\]]{0,40}\]|[^;"\\\[]){0,255}')
 _BY_LOCALE = frozenset(("mm-dd-yy", "m/d/yy", "m/d/yyyy", "m/d/yy h:mm", "m/d/yyyy h:mm"))
-"""Formats that Excel shows by locale."""
+"""Formats that Excel shows as each country writes them."""
+_COLOUR = re.compile(r"\[(black|white|red|green|blue|yellow|magenta|cyan)\]", re.IGNORECASE)
+_MOST_TEXT = 40_000
+"""Characters of a cell: a format may repeat its text."""
 _MONTHS = "January February March April May June July August September October November December".split()
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MOST_DIGITS, _MOST_FORMAT = 15, 255
@@ -37,14 +40,14 @@ class _UnknownFormatError(Exception):
 
 
 def shown(value: object, number_format: str) -> str | None:
-    """Return a value as its cell shows it; None if its format shows nothing."""
+    """Return a value as its cell shows it; None where its format shows nothing."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).upper()
     sections = _sections(number_format[:_MOST_FORMAT])
     if isinstance(value, str):
-        return None if len(sections) > 3 and not sections[3].strip() and value else value
+        return _text(value, sections)
     try:
         if isinstance(value, datetime | date | time | timedelta):
             return _moment(value, number_format)
@@ -55,8 +58,39 @@ def shown(value: object, number_format: str) -> str | None:
     return _plain(value)
 
 
+def _text(value: str, sections: tuple[str, ...]) -> str | None:
+    """Return a text in the section for texts: the fourth, or the last one if it has a place for a text."""
+    try:
+        tokens = _tokens(_section_for_texts(sections))
+    except _UnknownFormatError:
+        return value
+    said = "".join(value if token.kind == "text" else token.text for token in tokens)
+    return (said[:_MOST_TEXT] if len(said) > len(value) else said) if said.strip() else None
+
+
+def _section_for_texts(sections: tuple[str, ...]) -> str:
+    if len(sections) > 3:
+        return sections[3]
+    last = sections[len(sections) - 1]
+    return last if "@" in last else "@"
+
+
+def colour_name(value: object, number_format: str) -> str | None:
+    """Return the name of the colour that a format shows a value in."""
+    if "[" not in number_format:
+        return None
+    sections = _sections(number_format[:_MOST_FORMAT])
+    used = sections[0]
+    if isinstance(value, str):
+        used = _section_for_texts(sections)
+    elif isinstance(value, int | float) and len(sections) > 1:
+        used = sections[1] if value < 0 else sections[2] if value == 0 and len(sections) > 2 else used
+    match = _COLOUR.search(used)
+    return match[1] if match else None
+
+
 def _plain(value: object) -> str:
-    """Return a value without a format: numbers with the digits that a cell shows, dates without a midnight."""
+    """Return a value without a format: numbers with as many digits as a cell shows, days without a midnight."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.11g}"
     if isinstance(value, datetime):
@@ -68,14 +102,14 @@ def _plain(value: object) -> str:
 
 @lru_cache(maxsize=1_000)
 def _sections(number_format: str) -> tuple[str, ...]:
-    sections: list[str] = []
+    found: list[str] = []
     place = 0
     while True:
         match = _SECTION.match(number_format, place)
-        sections.append(match[0] if match else "")
+        found.append(match[0] if match else "")
         place = match.end() if match else len(number_format)
         if place >= len(number_format) or number_format[place] != ";":
-            return tuple(sections)
+            return tuple(found)
         place += 1
 
 
@@ -155,15 +189,15 @@ def _placed(
         for at in reversed(integers[1:]):
             places[at], rest = rest[-1:], rest[:-1]
         places[integers[0]] = rest
-    parts: list[str] = []
+    said: list[str] = []
     for at, token in enumerate(tokens):
         if at in places:
-            parts.append(places[at])
+            said.append(places[at])
         elif at == point:
-            parts.append(f".{part}" if part else "")
+            said.append(f".{part}" if part else "")
         elif token.kind in ("literal", "percent"):
-            parts.append(token.text)
-    return "".join(parts)
+            said.append(token.text)
+    return "".join(said)
 
 
 def _scientific(amount: Decimal, tokens: tuple[Token, ...], decimals: int) -> str:
@@ -186,16 +220,16 @@ def _moment(value: datetime | date | time | timedelta, number_format: str) -> st
     else:
         moment = value if isinstance(value, datetime) else datetime.combine(value, time())
     twelve = any(token.text in ("am/pm", "a/p") for token in tokens)
-    parts: list[str] = []
+    said: list[str] = []
     for at, token in enumerate(tokens):
         if token.kind == "elapsed":
             whole = seconds if seconds is not None else (moment - datetime(1899, 12, 30)).total_seconds()  # noqa: DTZ001
-            parts.append(str(int(whole // {"h": 3_600, "m": 60, "s": 1}[token.text[0]])).rjust(len(token.text), "0"))
+            said.append(str(int(whole // {"h": 3_600, "m": 60, "s": 1}[token.text[0]])).rjust(len(token.text), "0"))
         elif token.kind == "date":
-            parts.append(_part(moment, token.text, minutes=_is_minutes(tokens, at), twelve=twelve))
+            said.append(_part(moment, token.text, minutes=_is_minutes(tokens, at), twelve=twelve))
         elif token.kind in ("literal", "point", "comma"):
-            parts.append(token.text)
-    return "".join(parts).strip()
+            said.append(token.text)
+    return "".join(said).strip()
 
 
 def _is_minutes(tokens: tuple[Token, ...], at: int) -> bool:

@@ -23,6 +23,8 @@ _SENTENCE_ENDS = (".", "!", "?", ":", ";", "”", '"', ")")
 class Pages(Protocol):
     """An open PDF, by either library."""
 
+    pages_not_looked_at: int
+
     def __len__(self) -> int: ...
 
     @property
@@ -51,6 +53,8 @@ def parse(data: bytes, reading: Reading) -> None:
         text, hidden = document.text(number)
         reading.hide(hidden)
         pages.append(text.replace("\r\n", "\n").replace("\r", "\n"))
+    if document.pages_not_looked_at:
+        reading.notes.append(f"some text may be hidden: {document.pages_not_looked_at:,} pages were not looked at")
     reading.empty_pages = sum(not text.strip() for text in pages)
     for number, text in enumerate(without_hyphens(pages)):
         for level, said in outline.get(number, ()):

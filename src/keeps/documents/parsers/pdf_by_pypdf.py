@@ -25,6 +25,7 @@ def opened(data: bytes) -> Pdf:
 class Pdf:
     def __init__(self, reader: pypdf.PdfReader) -> None:
         self._reader = reader
+        self.pages_not_looked_at = 0
         self._pages = list(reader.pages)
 
     def __len__(self) -> int:

@@ -79,19 +79,26 @@ class SheetReader:
             if first is None:
                 self._reading.row([], [value.text for value in head[0]])
                 return
-            self._rows(chain([first], rest))
+            used_columns = self._rows(chain([first], rest))
+            if not self._first_row_names:  # a name that no value stands below is still read
+                rest_of_names = [name for at, name in enumerate(self._columns.names) if at not in used_columns]
+                self._reading.row([], rest_of_names)
         elif self._columns.names and not self._narrow and all(len(_filled(row)) == 1 for row in head):
             for row in chain(head, rows):
                 self._reading.add(_said(row))  # remarks below a table
         else:
             self._rows(chain(head, rows))
 
-    def _rows(self, rows: Iterable[Row]) -> None:
+    def _rows(self, rows: Iterable[Row]) -> set[int]:
+        """Store rows. Return the columns that hold a value."""
         columns = self._columns
+        used: set[int] = set()
         for row in rows:
             self._reading.row(columns.names, [value.text for value in row])
             for at, value in _filled(row):
                 (columns.texts if value.is_text else columns.numbers).add(at)
+                used.add(at)
+        return used
 
     def _names_columns(self, head: list[Row], *, titled: bool) -> bool:
         """Return whether the first of some rows names the columns of those below."""

@@ -6,62 +6,47 @@ import io
 import posixpath
 import warnings
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import openpyxl
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-from openpyxl.formula.translate import Translator
-from openpyxl.utils import coordinate_to_tuple
+from openpyxl.cell.read_only import ReadOnlyCell
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.worksheet._reader import WorkSheetParser
 
 from keeps.documents.parsers import Reading, RefusedError
-from keeps.documents.parsers.cell_formats import shown
+from keeps.documents.parsers.cell_formats import colour_name, shown
 from keeps.documents.parsers.office import checked
 from keeps.documents.parsers.sheets import SheetReader, Value
+from keeps.documents.parsers.xlsx_looks import Look, Palette, is_tiny, named
+from keeps.documents.parsers.xlsx_marks import Covered, Marks, marks
 
-MAX_EMPTY_ROWS, MAX_HIDDEN_COLUMNS = 1_000, 16_384
-"""A sheet may declare a million rows and hold none: it ends after this many empty ones."""
-_WHITE = "FFFFFF"
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _SHAPE = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}sp"
-
-
-@dataclass(slots=True)
-class _Marks:
-    """Properties of a sheet that openpyxl does not report: hidden rows and columns, formulas without a value."""
-
-    rows: set[int] = field(default_factory=set[int])
-    columns: set[int] = field(default_factory=set[int])
-    formulas: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    number_format: str
-    bold: bool
-    hidden: bool
+_IN_DOUBT = "some text may be hidden"
 
 
 def parse(data: bytes, reading: Reading) -> None:
     file = checked(data, "xl/workbook.xml", "an Excel file")
     warnings.simplefilter("ignore")
     try:
-        book: Any = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        book: Any = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False, rich_text=True)
     except (ValueError, KeyError, OSError) as error:
         raise RefusedError(f"it is a damaged Excel file ({type(error).__name__})") from None
     reading.title = " ".join((book.properties.title or "").split())[:500] or None
     archive = zipfile.ZipFile(io.BytesIO(data))
     hidden: list[str] = []
     formulas = 0
+    palette = Palette(book)
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
             hidden.append(sheet.title)
             sheet.reset_dimensions()
             reading.hide(sum(len(str(value)) for row in sheet.values for value in row if value is not None))
             continue
-        formulas += _sheet(sheet, archive, reading)
+        formulas += _sheet(sheet, archive, palette, reading)
     book.close()
     if hidden:
         reading.notes.append(f"hidden sheets were not read: {', '.join(hidden[:10])}")
@@ -78,120 +63,121 @@ def parse(data: bytes, reading: Reading) -> None:
             reading.leave_out("comments", sum(1 for _ in _tree(archive, name).iter(f"{_SHEET}comment")))
 
 
-def _sheet(sheet: Any, archive: zipfile.ZipFile, reading: Reading) -> int:
-    """Read a sheet. Return the number of formulas without a value."""
+def _sheet(sheet: Any, archive: zipfile.ZipFile, palette: Palette, reading: Reading) -> int:
+    """Read a sheet. Return how many formulas have no value."""
     path: str = sheet._worksheet_path
-    marks = _marks(archive, path)
+    marked = marks(archive, path)
+    if marked.has_conditions:
+        _doubt(reading, "conditional formats were not applied")
     before = len(reading.blocks)
     reading.heading(1, sheet.title)
-    sheet.reset_dimensions()  # some programs write a wrong one, and what lies outside of it would be left out
-    SheetReader(reading, first_row_names=False).read(_rows(sheet, marks, reading))
+    rows = _SheetRows(sheet, marked, palette, reading)
+    SheetReader(reading, first_row_names=False).read(rows.shown())
     for paragraph in _shapes(archive, path):
         reading.add(paragraph)
     if len(reading.blocks) == before + 1:
         reading.blocks.pop()  # the name of an empty sheet
-    return len(marks.formulas)
+    return len(marked.formulas)
 
 
-def _rows(sheet: Any, marks: _Marks, reading: Reading) -> Iterator[list[Value]]:
-    looks: dict[int, _Look] = {}
-    empty = 0
-    for number, row in enumerate(sheet.iter_rows(), 1):
-        values: list[Value] = []
-        for column, cell in enumerate(row, 1):
-            value = cell.value
-            is_text = isinstance(value, str)
-            if value is None and marks.formulas:
-                value = marks.formulas.get((number, column))
-            if value is None or value == "":
-                values.append(Value())
-                continue
-            style = cell._style_id if hasattr(cell, "_style_id") else 0
-            look = looks.get(style)
-            if look is None:
-                look = looks[style] = _look(cell)
-            text = shown(value, look.number_format)
-            if look.hidden or text is None or number in marks.rows or column in marks.columns:
-                reading.hide(len(str(value)))
-                values.append(Value())
+class _SheetRows:
+    """The rows of a sheet as they are shown, with one empty row for all that are missing between two."""
+
+    def __init__(self, sheet: Any, marked: Marks, palette: Palette, reading: Reading) -> None:
+        self._sheet = sheet
+        self._marks = marked
+        self._palette = palette
+        self._reading = reading
+        self._places = marked.places()
+        self._width = max(self._places.values(), default=-1) + 1
+        self._covered = Covered(marked.merged)
+        self._looks: dict[int, Look] = {}
+
+    def shown(self) -> Iterator[list[Value]]:
+        before = 0
+        with self._sheet._get_source() as source:
+            for number, cells in self._rows(source):
+                if number > before + 1:
+                    yield []
+                before = number
+                self._covered.move(number)
+                values = [Value()] * self._width
+                for cell in cells:
+                    if cell["column"] in self._places:
+                        values[self._places[cell["column"]]] = self._value(number, cell)
+                if number not in self._marks.rows:
+                    yield values
+
+    def _rows(self, source: Any) -> Iterable[tuple[int, list[dict[str, Any]]]]:
+        book = self._sheet.parent
+        parser = WorkSheetParser(
+            source,
+            self._sheet._shared_strings,
+            data_only=True,
+            epoch=book.epoch,
+            date_formats=book._date_formats,
+            timedelta_formats=book._timedelta_formats,
+            rich_text=True,
+        )
+        if self._marks.is_sorted:
+            return parser.parse()
+        rows: dict[int, list[dict[str, Any]]] = {}
+        for number, cells in parser.parse():
+            rows.setdefault(number, []).extend(cells)
+        return sorted(rows.items())
+
+    def _value(self, row: int, cell: dict[str, Any]) -> Value:
+        column, value = cell["column"], cell["value"]
+        is_text = isinstance(value, str | CellRichText)
+        if value is None and self._marks.formulas:
+            value = self._marks.formulas.get((row, column))
+        if value is None or value == "":
+            return Value()
+        if row in self._marks.rows or column in self._marks.columns or self._covered.has(row, column):
+            self._reading.hide(len(str(value)))
+            return Value()
+        look = self._look(cell)
+        if isinstance(value, CellRichText):
+            value = self._seen(value, look)
+        elif look.hides(colour=named(colour_name(value, look.number_format))):
+            self._reading.hide(len(str(value)))
+            return Value()
+        text = shown(value, look.number_format)
+        if text is None or (isinstance(value, str) and value not in text):
+            self._reading.hide(len(str(value)))  # the format shows other words, or none
+        if look.is_doubtful:
+            _doubt(self._reading, "a colour is not known")
+        return Value(" ".join((text or "").split()), is_text=is_text, bold=look.bold)
+
+    def _seen(self, value: CellRichText, look: Look) -> str:
+        """Return what is seen of a text whose parts look differently."""
+        parts: list[str] = []
+        for part in value:
+            font = part.font if isinstance(part, TextBlock) else None
+            colour = self._palette.colour(font.color, "000000") if font is not None else None
+            tiny = is_tiny(font.sz) if font is not None else None
+            text = part.text if isinstance(part, TextBlock) else str(part)
+            if look.hides(colour=colour, tiny=tiny):
+                self._reading.hide(len(text.strip()))
             else:
-                values.append(Value(" ".join(text.split()), is_text=is_text, bold=look.bold))
-        empty = 0 if any(value.text for value in values) else empty + 1
-        if empty > MAX_EMPTY_ROWS:
-            return
-        if number not in marks.rows:
-            yield values
+                parts.append(text)
+        return "".join(parts)
+
+    def _look(self, cell: dict[str, Any]) -> Look:
+        style = cell["style_id"]
+        if style not in self._looks:
+            self._looks[style] = self._palette.look(ReadOnlyCell(self._sheet, **cell))
+        return self._looks[style]
 
 
-def _look(cell: Any) -> _Look:
-    font, fill = cell.font, cell.fill
-    behind = _WHITE if fill.fill_type is None else _rgb(fill.fgColor) if fill.fill_type == "solid" else None
-    hidden = behind is not None and font is not None and _rgb(font.color) == behind
-    return _Look(cell.number_format or "General", bool(font and font.b), hidden)
-
-
-def _rgb(colour: Any) -> str | None:
-    """Return a colour in hexadecimal; None if only the theme of the file defines it."""
-    if colour is None:
-        return None
-    if colour.type == "theme":
-        return _WHITE if colour.theme == 0 and not colour.tint else None  # the first one is the paper's
-    return colour.rgb[-6:].upper() if isinstance(colour.rgb, str) else None
-
-
-def _marks(archive: zipfile.ZipFile, path: str) -> _Marks:
-    marks = _Marks()
-    content = archive.read(path)
-    if b"hidden=" not in content and b"<f" not in content:
-        return marks
-    shared: dict[str, tuple[str, str]] = {}
-    tags = (f"{_SHEET}col", f"{_SHEET}row", f"{_SHEET}c")
-    row = 0
-    # A row without a number is the one after the row before.
-    for event, element in etree.iterparse(
-        io.BytesIO(content), events=("start", "end"), tag=tags, resolve_entities=False, no_network=True
-    ):
-        tag = element.tag
-        if event == "start":
-            if tag == f"{_SHEET}row":
-                row = int(element.get("r") or row + 1)
-                if element.get("hidden") in ("1", "true"):
-                    marks.rows.add(row)
-        elif tag == f"{_SHEET}col":
-            if element.get("hidden") in ("1", "true"):
-                last = min(int(element.get("max", "0")), MAX_HIDDEN_COLUMNS)
-                marks.columns.update(range(int(element.get("min", "1")), last + 1))
-        elif tag == f"{_SHEET}c":
-            _formula(element, marks, shared)
-        else:
-            element.clear()
-            while element.getprevious() is not None:
-                del element.getparent()[0]
-    return marks
-
-
-def _formula(cell: Any, marks: _Marks, shared: dict[str, tuple[str, str]]) -> None:
-    """Store a formula whose value is not in the file."""
-    formula = cell.find(f"{_SHEET}f")
-    place = cell.get("r")
-    if formula is None or not place:
-        return
-    text = formula.text or ""
-    group = formula.get("si")
-    if group is not None and text:
-        shared[group] = (text, place)
-    value = cell.find(f"{_SHEET}v")
-    if cell.get("t") == "str" or (value is not None and value.text):
-        return
-    if not text and group in shared:
-        first, origin = shared[group]
-        text = Translator(f"={first}", origin=origin).translate_formula(place)
-    if text:
-        marks.formulas[coordinate_to_tuple(place)] = f"={text.removeprefix('=')}"
+def _doubt(reading: Reading, reason: str) -> None:
+    note = f"{_IN_DOUBT}: {reason}"
+    if note not in reading.notes:
+        reading.notes.append(note)
 
 
 def _shapes(archive: zipfile.ZipFile, path: str) -> Iterator[str]:
-    """Return the paragraphs of the boxes drawn on a sheet."""
+    """Return the paragraphs of the boxes that are drawn on a sheet."""
     folder, name = posixpath.split(path)
     relations = f"{folder}/_rels/{name}.rels"
     if relations not in archive.namelist():
