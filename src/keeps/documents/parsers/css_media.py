@@ -7,10 +7,10 @@ import re
 from keeps.documents.parsers.css_values import length
 
 _WIDTH, _HEIGHT = 1280.0, 800.0
-_FEATURE = re.compile(r"\(\s*([a-z-]{1,40})\s*(?::\s*([^()]{1,60}?))?\s*\)")
-_RANGE = re.compile(
-    r"\(\s*(?:([^()<>=]{1,40}?)\s*([<>]=?|=))?\s*(width|height|inline-size)\s*(?:([<>]=?|=)\s*([^()<>=]{1,40}?))?\s*\)"
-)
+# Queries are read with one blank for several, and none beside brackets, colons and comparisons.
+_BLANKS, _BESIDE = re.compile(r"\s+"), re.compile(r" ?([():<>=]) ?")
+_FEATURE = re.compile(r"\(([a-z-]{1,40})(?::([^()]{1,60}))?\)")
+_RANGE = re.compile(r"\((?:([^()<>=]{1,40})([<>]=?|=))?(width|height|inline-size)(?:([<>]=?|=)([^()<>=]{1,40}))?\)")
 _SIZES = {"width": _WIDTH, "device-width": _WIDTH, "inline-size": _WIDTH, "height": _HEIGHT, "device-height": _HEIGHT}
 _ANSWERS = {
     "color": None,
@@ -33,14 +33,21 @@ _TYPES = {"": True, "all": True, "screen": True, "print": False, "speech": False
 
 def holds(media: str) -> bool | None:
     """Return whether styles hold on an ordinary screen; None where it cannot be told."""
-    answers = [_query(query.strip()) for query in media.lower()[:2_000].split(",")]
+    plain = _BESIDE.sub(_without_blanks, _BLANKS.sub(" ", media.lower()[:2_000]))
+    answers = [_query(query.strip()) for query in plain.split(",")]
     if True in answers:
         return True
     return None if None in answers else False
 
 
+def _without_blanks(found: re.Match[str]) -> str:
+    """Return a sign without blanks; outside a bracket one blank stays, as in `and (`."""
+    before, after = found[0].startswith(" "), found[0].endswith(" ")
+    return f"{' ' if before and found[1] == '(' else ''}{found[1]}{' ' if after and found[1] == ')' else ''}"
+
+
 def _query(query: str) -> bool | None:
-    query = re.sub(r"^only\s+", "", query)
+    query = query.removeprefix("only ")
     negated = query.startswith("not ")
     answer = _all(query.removeprefix("not ").strip())
     return answer if answer is None or not negated else not answer
@@ -48,7 +55,7 @@ def _query(query: str) -> bool | None:
 
 def _all(query: str) -> bool | None:
     """Return whether all parts of a query hold, which `and` joins."""
-    parts = re.split(r"\s+and\s+", query) if " or " not in query else []
+    parts = query.split(" and ") if " or " not in query else []
     answers = [_part(part.strip()) for part in parts] or [None]
     if False in answers:
         return False

@@ -21,7 +21,7 @@ from keeps.documents.parsers.css_selectors import asked, cost, loosened, nested,
 MAX_STYLE_CHARACTERS, MAX_SELECTORS, MAX_RULES_NESTED = 1_000_000, 20_000, 10
 MAX_STEPS, MAX_MATCHES = 50_000_000, 200_000
 _MOVING = re.compile(r"opacity|visibility|display|transform|translate|scale|clip-path|filter|color|font-size|left|top")
-_SCOPE = re.compile(r"\s*\(([^()]{1,200})\)")
+_SCOPE = re.compile(r"\(([^()]{1,200})\)")
 Declarations = Mapping[str, str]
 _Weight = tuple[int, ...]
 _UNLAYERED = 1_000_000
@@ -114,7 +114,7 @@ class Styles:
             answer = holds(condition)
         elif name == "supports":
             answer = None if re.search(r"\bnot\b", condition) else True
-        elif name == "scope" and (root := _SCOPE.match(condition)):
+        elif name == "scope" and (root := _SCOPE.match(condition.strip())):
             above = [nested(root[1], above) if above is not None else root[1]]
             if rule.content is not None:
                 self._read(tinycss2.parse_rule_list(rule.content), above, layer, sure=sure, depth=depth + 1)

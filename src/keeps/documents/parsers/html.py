@@ -34,7 +34,7 @@ _SPACE = re.compile(r"[ \t\n\r\f\xa0]+")
 _TAG = re.compile(r"<[^<>]{0,10000}>")
 _POWERS = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _POWER = re.compile(r"[+\-−]?\d{1,4}")
-_DOT = re.compile(r"\s*[01]\s*(?:px)?\s*")
+_DOT = re.compile(r"[01] ?(?:px)?")
 """The width of a picture that nobody sees."""
 _NUMBERS = re.compile(r"\d{1,9}")
 MAX_SPAN, BULLET = 1_000, "- "
@@ -383,7 +383,9 @@ class _Walk:
     def _picture(self, node: LexborNode, style: Style, sink: _Sink) -> None:
         if text := (node.attributes.get("alt") or "").strip():
             attributes = node.attributes
-            if style.shows_box and not any(_DOT.fullmatch(attributes.get(side) or "") for side in ("width", "height")):
+            if style.shows_box and not any(
+                _DOT.fullmatch((attributes.get(side) or "").strip()) for side in ("width", "height")
+            ):
                 sink.text(f" {_SPACE.sub(' ', text)} ")
             else:
                 self.hidden += len(text)
