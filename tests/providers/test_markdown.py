@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -142,9 +143,15 @@ async def test_an_agent_writes_while_a_person_edits(opened: Any, tenant: str) ->
                 "markdown", f"agent-{number}", f"agent {number}", metadata={"content_type": "activity"}
             )
 
+    def read() -> str:
+        """Open the file again where it is just being replaced, as a person would."""
+        while True:
+            with suppress(FileNotFoundError):
+                return file.read_text()
+
     async def person() -> None:
         for number in range(10):
-            text = await asyncio.to_thread(file.read_text)
+            text = await asyncio.to_thread(read)
             await asyncio.sleep(0.02)  # they think, with the file open
             temporary = file.with_name(".edited")
             temporary.write_text(f"{text}\n## person-{number}\n\nperson {number}\n")

@@ -72,6 +72,7 @@ class Delivery:
         await asyncio.gather(*running, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
+            self._session = None  # a service that is started again opens another
 
     async def _run(self) -> None:
         while True:
