@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.documents.corpus import Case
 
 _HIDING = """opacity:0.01
@@ -163,7 +165,7 @@ _SEEN = (
 _MAYBE = ("some text may be hidden",)
 
 
-def _hidden(pages: list[str]) -> list[Case]:
+def _hidden(pages: Sequence[str]) -> list[Case]:
     return [
         Case(f"hiding: {page}", "html", f"<p>Seen</p>{page}".encode(), ("Seen",), ("SECRET",), (), ("hidden",), True)
         for page in pages

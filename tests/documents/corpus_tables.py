@@ -87,7 +87,7 @@ def _merge(book: Any) -> None:
 
 
 def _white(book: Any) -> None:
-    book.active["B2"].font = Font(color="FFFFFFFF")
+    book.active["B2"].font = Font(color=Color(rgb="FFFFFFFF"))
 
 
 def _styled(font: Font | None = None, fill: PatternFill | None = None) -> Callable[[Any], None]:
@@ -112,16 +112,16 @@ def _solid(colour: Color | str) -> PatternFill:
 
 
 def _rich(book: Any) -> None:
-    book.active["B2"].value = CellRichText("seen ", TextBlock(InlineFont(color="FFFFFFFF"), "SECRET"))
+    book.active["B2"].value = CellRichText("seen ", TextBlock(InlineFont(color=Color(rgb="FFFFFFFF")), "SECRET"))
 
 
 def _rich_in_white(book: Any) -> None:
-    book.active["B2"].font = Font(color="FFFFFFFF")
-    book.active["B2"].value = CellRichText(TextBlock(InlineFont(color="FF000000"), "seen "), "SECRET")
+    book.active["B2"].font = Font(color=Color(rgb="FFFFFFFF"))
+    book.active["B2"].value = CellRichText(TextBlock(InlineFont(color=Color(rgb="FF000000")), "seen "), "SECRET")
 
 
 def _condition(book: Any) -> None:
-    white = DifferentialStyle(font=Font(color="FFFFFFFF"))
+    white = DifferentialStyle(font=Font(color=Color(rgb="FFFFFFFF")))
     book.active.conditional_formatting.add("B2", Rule(type="expression", formula=["TRUE"], dxf=white))
 
 
@@ -142,7 +142,7 @@ _HIDDEN_LOOKS = (
 _VISIBLE_LOOKS = (
     ("black on white", _styled(Font(color=_BLACK), _solid(Color(indexed=9)))),
     ("white on black", _styled(Font(color=Color(indexed=9)), _solid(_BLACK))),
-    ("white on a pattern", _styled(Font(color="FFFFFFFF"), PatternFill("darkGrid", fgColor=_BLACK))),
+    ("white on a pattern", _styled(Font(color=Color(rgb="FFFFFFFF")), PatternFill("darkGrid", fgColor=_BLACK))),
     ("white on the theme's black", _styled(Font(color=Color(theme=0)), _solid(Color(theme=1)))),
     ("size 6", _styled(Font(size=6))),
 )
