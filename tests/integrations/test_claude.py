@@ -218,7 +218,7 @@ async def test_arguments_of_a_wrong_type_are_understood_or_named(tool: KeepsAsyn
     assert "\t5" in await answer(tool, command="view", path="/memories/n", viewRange=["2", 2.0])
     assert "created" in await answer(tool, command="create", path="/memories/empty", file_text="")
     for wrong, named in (
-        ({"command": "create", "path": "/memories/m"}, "file_text: field required"),
+        ({"command": "create", "path": "/memories/m"}, "file_text: is missing"),
         ({"command": "create", "path": "/memories/m", "file_text": {"a": 1}}, "file_text: "),
         ({"command": "create", "path": "/memories/m", "file_text": "x" * 300_000}, "file_text: "),
         ({"command": "create", "path": f"/memories/{'x' * 300}", "file_text": "x"}, "path: "),

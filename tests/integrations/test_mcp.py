@@ -131,7 +131,7 @@ async def test_wrong_arguments_are_answered_with_what_to_do_instead(connect: Con
     async with connect() as client:
         stored = await call(client, "remember", content=HENS)
         for tool, arguments, said in (
-            ("remember", {}, "content: field required"),
+            ("remember", {}, "content: is missing"),
             ("remember", {"content": ""}, "content: string should have at least 1 character"),
             ("remember", {"content": "x", "importance": 7}, "importance: input should be less than or equal to 1"),
             ("remember", {"content": "x", "user_id": "bob"}, "no argument 'user_id'; it has content, kind"),
@@ -141,14 +141,14 @@ async def test_wrong_arguments_are_answered_with_what_to_do_instead(connect: Con
             ("recall", {"query": "x", "limit": 5_000}, "limit: input should be less than or equal to 50"),
             ("recall", {"query": "x", "cursor": "žluť"}, "Leave it out to begin anew"),
             ("get_memory", {"memory_id": stored["id"], "cursor": "YXQ6LTU"}, "Leave it out to begin anew"),
-            ("recall", {"query": ["x"]}, "query: input should be a valid string"),
+            ("recall", {"query": ["x"]}, "query: must be a text"),
             ("get_memory", {"memory_id": "hens"}, "'hens' is no id. Use recall or list_memories"),
             ("get_memory", {"memory_id": "01900000-0000-7000-8000-000000000000"}, "Use recall or list_memories"),
             ("list_memories", {"cursor": "nonsense"}, "Change that and call again"),
             ("update_memory", {"memory_id": stored["id"]}, "Nothing to change"),
             ("update_memory", {"memory_id": stored["id"], "content": "y", "if_version": 9}, "Read it again"),
             ("forget", {"memory_id": "all"}, "is no id"),
-            ("forget", {}, "memory_id: field required"),
+            ("forget", {}, "memory_id: is missing"),
             ("add_entity", {"name": "A", "relations": [{"type": "knows"}]}, "needs type and to"),
             ("traverse", {"start": "nobody"}, "nobody"),
         ):
