@@ -88,7 +88,7 @@ PartT = TypeVar("PartT", bound=_Closing)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Core:
-    """What most services stand on."""
+    """Parts that most services need: database, models, metrics, users."""
 
     settings: Settings
     stack: AsyncExitStack

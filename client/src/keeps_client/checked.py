@@ -28,7 +28,7 @@ _WORDS = {
     "uuid_type": "is not a UUID",
     "uuid_parsing": "is not a UUID",
 }
-"""What is wrong with a field, by pydantic's name for it."""
+"""Messages about a field, by pydantic's name for the error."""
 
 
 def validated(model: type[ModelT], arguments: object, *, where: str = "") -> ModelT:

@@ -38,7 +38,7 @@ PIECE_BYTES = 4 << 20
 
 
 class HttpAdmin(Admin):
-    """The same methods over HTTP."""
+    """Administration over HTTP."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

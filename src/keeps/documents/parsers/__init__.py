@@ -30,7 +30,7 @@ Kind = Literal["text", "heading", "item", "row", "code"]
 NOTHING_READ = "nothing was read"
 HIDDEN_TEXT, DELETED_TEXT = "hidden text", "deleted text"
 MAY_BE_HIDDEN = "some text may be hidden"
-"""How a note begins on text that was read although it cannot be told whether a reader sees it."""
+"""Beginning of a note on text that is read although a reader may not see it."""
 
 
 class RefusedError(Exception):
@@ -77,7 +77,7 @@ class Block:
 
 @dataclass(slots=True)
 class Reading:
-    """What a parser finds, as it goes on."""
+    """Blocks, notes and counts that a parser collects."""
 
     name: str = ""
     blocks: list[Block] = field(default_factory=list[Block])

@@ -37,9 +37,9 @@ class Styles:
         self._layers: dict[str, int] = {}
         self._selectors = self._steps = self._matches = 0
         self.incomplete = False
-        """Whether some rules were not read, since there are too many."""
+        """True if some rules were not read, since there are too many."""
         self.elsewhere = False
-        """Whether there are styles that are not in the file."""
+        """True if the page names styles that are not in the file."""
         self._size: tuple[int, int] | None = None
         for sheet in tree.css("style, link[rel~=stylesheet i]"):
             answer = holds(sheet.attributes.get("media") or "")

@@ -15,7 +15,7 @@ _OFF = ("0", "false", "off", "none")
 _LEAST_HALF_POINTS, _LEAST_WIDTH_PERCENT, _LEAST_LINE_TWIPS = 4, 10, 40
 _DOUBTFUL_SPACING_TWIPS, _DOUBTFUL_RISE_HALF_POINTS, _DOUBTFUL_PLACE_TWIPS = -100, 400, 5_000
 _TRANSPARENT = 95_000
-"""Of 100,000."""
+"""Transparency from which text cannot be seen, of 100,000."""
 _MOST_STYLES_ABOVE = 20
 _LENGTH = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(pt|mm|cm|in|pc|pi|%)?")
 _POINTS = {"pt": 1.0, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72.0, "pc": 12.0, "pi": 12.0}
@@ -23,7 +23,7 @@ _POINTS = {"pt": 1.0, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72.0, "pc": 12.0, 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How text looks, so far as that can hide it.
+    """Look of a run of text, as far as that can hide it.
 
     Attributes:
         tiny: the size of the letters.

@@ -1,4 +1,4 @@
-"""What the styles of an element hide: its box, or the text in it."""
+"""Styles of an element that hide its box, or the text in it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NO_TEXT = frozenset(("none", "transparent"))
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What an element passes on to the text in it.
+    """Style that an element passes on to the text in it.
 
     Attributes:
         background: the colour behind the text; None where a picture, or something unknown, is.
