@@ -8,7 +8,8 @@ from keeps.documents.parsers import MAX_NESTING, RefusedError
 
 MAX_ATTRIBUTES, MAX_OPEN = 1_000, 15_000
 _TAG = re.compile(r"<(?:(!--)|(/?)([a-zA-Z][^\s/>]{0,60}))")
-_ATTRIBUTE = re.compile(r"[\s/]*[^\s/>=][^\s/>=]*(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]*))?")
+_BETWEEN = re.compile(r"[\s/]*+")
+_ATTRIBUTE = re.compile(r"[^\s/>=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]*))?")
 _LONG = 2 * MAX_ATTRIBUTES
 _UNCOUNTED = frozenset(
     "p li td th tr dt dd option tbody thead tfoot colgroup area base br col embed hr img input link meta param source"
@@ -43,7 +44,8 @@ def check_bounds(text: str) -> None:
 def _past_attributes(text: str, at: int) -> int:
     """Return where the attributes of a tag end."""
     for _ in range(MAX_ATTRIBUTES):
-        attribute = _ATTRIBUTE.match(text, at)
+        between = _BETWEEN.match(text, at)
+        attribute = _ATTRIBUTE.match(text, between.end() if between else at)
         if attribute is None:
             return at
         at = attribute.end()
