@@ -18,6 +18,7 @@ from pathlib import Path
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
 from keeps.context.budget import SHARES
+from keeps.indexing.service import Indexer
 from keeps_client.models.context import SectionName
 
 SET = Path(__file__).parent / "sets" / "sources.tsv"
@@ -63,7 +64,7 @@ async def _measured(home: Path) -> dict[str, float]:
             await memory.add_source(f"t{number}", kind="api", purpose=f"Change {thing} of {place} (part {number})")
         for number in range(HIDDEN):
             await other.add_source(f"hidden{number}", kind="api", purpose=rows[number][2], visibility="private")
-        await keeps.indexer.settle()
+        await keeps.service(Indexer).settle()
         named = hidden = 0
         for name, _, _, question in rows:
             text = (await memory.context(question, sections=["knowledge"])).text

@@ -27,6 +27,7 @@ from rich.progress import track
 from benchmarks import quality, temporary_folder
 from keeps import Keeps, Scope
 from keeps.ai.tokens import choose_counter
+from keeps.recall.service import RecallService
 from keeps.text.fences import shown
 
 RAW = (
@@ -86,7 +87,7 @@ async def _measure(keeps: Keeps, bench: Any, questions: int, budget: int) -> dic
             _judged(_packed(ranked, lines[query.user], names[query.user], warm.tokens), gold, warm.tokens)
         )
         started = time.perf_counter()
-        sentence = (await keeps.recall._embedder.embed_query(query.text + " ")).sentence
+        sentence = (await keeps.service(RecallService)._embedder.embed_query(query.text + " ")).sentence
         embedded = time.perf_counter()
         rows = await raw.fetch(RAW, "locomo", query.user, HalfVector(sentence), 300)
         ended = time.perf_counter()

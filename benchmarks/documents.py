@@ -26,6 +26,7 @@ from tests.documents.made import pdf_file
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
 from keeps.engine import LocalMemory
+from keeps.indexing.service import Indexer
 
 PAGES, QUESTIONS, IMPORTED_PAGES, ASKED = 300, 100, 1_000, 60
 TARGETS = {"ndcg@10": 0.72, "cited": 0.85, "p95 during an import": 1.5}
@@ -68,7 +69,7 @@ async def _scifact(keeps: Keeps, bench: Any) -> dict[str, float]:
 
     await asyncio.gather(*map(add, bench.items))
     took = time.perf_counter() - started
-    await keeps.indexer.settle()
+    await keeps.service(Indexer).settle()
     gains: list[float] = []
     for query in bench.queries:
         hits = (await memory.search_documents(query.text, limit=50)).hits
@@ -97,7 +98,7 @@ async def _long_pdf(keeps: Keeps, bench: Any) -> dict[str, float]:
     started = time.perf_counter()
     receipt = await memory.add_document(data=data, name="long.pdf")
     took = time.perf_counter() - started
-    await keeps.indexer.settle()
+    await keeps.service(Indexer).settle()
     first = fifth = 0
     for query in asked:
         hits = (await memory.search_documents(query.text, limit=5)).hits
@@ -135,7 +136,7 @@ async def _import(keeps: Keeps, bench: Any) -> dict[str, float]:
     while not task.done():
         stored += await _asked(memory, queries[:6])
     await task
-    settled = asyncio.create_task(keeps.indexer.settle())
+    settled = asyncio.create_task(keeps.service(Indexer).settle())
     while not settled.done() and len(indexed) < 2 * ASKED:
         indexed += await _asked(memory, queries[:6])
     await settled

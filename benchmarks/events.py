@@ -22,6 +22,7 @@ from benchmarks import temporary_folder
 from keeps import Keeps, Scope
 from keeps.bootstrap import open_keeps
 from keeps.db.embedded import EmbeddedPostgres
+from keeps.events.service import EventService
 from keeps.settings import Settings
 
 console = Console(stderr=True)
@@ -54,7 +55,7 @@ async def _measured(operations: int, writers: int) -> dict[str, Any]:
                 await asyncio.gather(*(write(history) for history in histories))
             took = time.monotonic() - started
             began = time.monotonic()
-            verified = await keeps.events.verify(Scope("history", "alice"))
+            verified = await keeps.service(EventService).verify(Scope("history", "alice"))
             seconds = time.monotonic() - began
             rates = {
                 f"{tenants} tenant{'s' * (tenants > 1)}, {at_once} writers": await _rate(keeps, tenants, at_once)

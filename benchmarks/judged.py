@@ -25,7 +25,10 @@ from benchmarks import temporary_folder
 from keeps import Keeps, Scope
 from keeps.ai.local import MiniLM
 from keeps.context.signals import foreign_span, looks_foreign, read_signals
+from keeps.indexing.service import Indexer
 from keeps.lifecycle.duplicates import LEAST_SIMILARITY, same_fact
+from keeps.lifecycle.service import Lifecycle
+from keeps.memories.service import MemoryService
 from keeps.text.importance import estimate_importance
 
 SETS = Path(__file__).parent / "sets"
@@ -191,9 +194,9 @@ async def continuity(home: Path, *, held_out: bool = False) -> dict[str, Any]:
 
 async def _jobs(keeps: Keeps, tenant_id: str) -> None:
     for job in ("sessions", "promotion", "decay", "expiry", "consolidation"):
-        if job != "consolidation" or keeps.memories.now().weekday() == 0:
-            await keeps.lifecycle.run(tenant_id, job)
-    await keeps.lifecycle.run(tenant_id, "index")
+        if job != "consolidation" or keeps.service(MemoryService).now().weekday() == 0:
+            await keeps.service(Lifecycle).run(tenant_id, job)
+    await keeps.service(Lifecycle).run(tenant_id, "index")
 
 
 async def nothing(keeps: Keeps, *, held_out: bool = False) -> dict[str, Any]:
@@ -289,7 +292,7 @@ async def corrections(home: Path, *, held_out: bool = False) -> dict[str, Any]:
             for number, text in enumerate((pair["earlier"], pair["later"])):
                 await memory.store_exchange([{"role": "user", "content": text}], session_id=f"talk-{number}")
                 clock.now += timedelta(days=2)
-            await keeps.indexer.settle(memory.scope)
+            await keeps.service(Indexer).settle(memory.scope)
             lines = (await memory.context(pair["question"], session_id="now")).text.splitlines()
             newer, older = (
                 next((place for place, line in enumerate(lines) if text in line), None)

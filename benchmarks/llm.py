@@ -22,6 +22,7 @@ from benchmarks import temporary_folder
 from keeps.ai.chat import OpenAIChat
 from keeps.bootstrap import open_keeps
 from keeps.conversations import llm
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from keeps.settings import load_settings
 from keeps_client.errors import KeepsError, NotConfiguredError
@@ -61,7 +62,7 @@ async def _measure(home: Path) -> dict[str, Any]:
         await memory.end_session("s")
         clock[0] += timedelta(hours=2)
         started = time.perf_counter()
-        done = await keeps.lifecycle.run("llm", "sessions")
+        done = await keeps.service(Lifecycle).run("llm", "sessions")
         seconds = time.perf_counter() - started
         everything = (await memory.list(limit=200)).items
         said = " ".join(text for _, text in SAID).casefold()

@@ -30,7 +30,8 @@ from rich.progress import Progress
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
 from keeps.ai.embedder import Embedding, QueryEmbedding
-from keeps.jobs.worker import queue_on
+from keeps.events.service import EventService
+from keeps.jobs.worker import JobQueue, Worker, queue_on
 
 HOURLY = ("sessions", "promotion", "decay", "storage")
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -101,7 +102,7 @@ async def _measure(home: Path, tenants: int, rows: int) -> dict[str, Any]:
                 await memory.undo(operation.operation_id)
         told["undo_seconds"] = round(time.perf_counter() - started, 2)
         told["undo_exact"] = await _picture(admin, chosen) == before
-        told["verified"] = (await keeps.events.verify(memory.scope)).equal
+        told["verified"] = (await keeps.service(EventService).verify(memory.scope)).equal
         told["database_gb"] = round(await keeps.storage_bytes() / 1e9, 2)
         await admin.close()
     return told
@@ -142,7 +143,7 @@ async def _hour(keeps: Keeps, admin: asyncpg.Connection, clock: _Clock) -> tuple
     """Every hourly job of every tenant is due now: how long the worker takes, what it does, and its memory."""
     await admin.execute("UPDATE keeps.tenant_jobs SET due_at = $1 WHERE job = ANY ($2)", clock.now, list(HOURLY))
     await admin.execute("UPDATE keeps.tenant_jobs SET due_at = 'infinity' WHERE NOT job = ANY ($1)", list(HOURLY))
-    worker = keeps.worker
+    worker = keeps.service(Worker)
     done_before, process, peak = worker.done, psutil.Process(os.getpid()), 0
     started = time.perf_counter()
     worker.start()
@@ -164,7 +165,7 @@ async def _hour(keeps: Keeps, admin: asyncpg.Connection, clock: _Clock) -> tuple
         "jobs": worker.done - done_before,
         "jobs_per_second": round((worker.done - done_before) / seconds, 1),
         "peak_mb": peak >> 20,
-        "held": len(await keeps.queue.held()),
+        "held": len(await keeps.service(JobQueue).held()),
         **{f"{row['job']}.{row['key']}": int(row["done"]) for row in counts},
     }
 

@@ -38,6 +38,7 @@ from keeps.memories.store import Written, written
 from keeps.memories.types import new_row
 from keeps.recall import store as recall_store
 from keeps.recall.conditions import select
+from keeps.recall.service import RecallService
 from keeps_client.models import NewMemory, RecallRequest
 
 DIMENSIONS = 384
@@ -251,7 +252,7 @@ async def _recalls(size: int, keeps: Keeps, url: str, embedder: VectorTable) -> 
     rows: list[dict[str, Any]] = []
     connection = await asyncpg.connect(url)
     await register_vector(connection)
-    database, arms = keeps.recall._database, keeps.recall._arms  # noqa: SLF001  the arm is measured apart from the rest
+    database, arms = keeps.service(RecallService)._database, keeps.service(RecallService)._arms  # noqa: SLF001  the arm is measured apart from the rest
     for name, scope in (("many", Scope("many", "user-3")), ("large", Scope("large", "user"))):
         async with connection.transaction():
             await _Raw._become(connection, scope)  # noqa: SLF001

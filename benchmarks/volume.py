@@ -30,7 +30,11 @@ from benchmarks import temporary_folder
 from benchmarks.speed import VectorTable, text_of
 from keeps import Keeps, Scope
 from keeps.db.embedded import EmbeddedPostgres
+from keeps.events.service import EventService
 from keeps.indexing import store
+from keeps.indexing.service import Indexer
+from keeps.jobs.worker import JobQueue
+from keeps.transfer.erasure import TenantService
 
 USERS, MEMORIES, LARGE = 20, 500, 10_000
 PER_TENANT = USERS * MEMORIES + LARGE
@@ -163,13 +167,13 @@ async def _calls(keeps: Keeps, embedder: VectorTable, tenants: list[str]) -> dic
     written = [text_of(70_000_000 + number) for number in range(CALLS)]
     embedder.make(written)
     await time_it("remember", lambda n: memory().remember(written[n], index="now"))
-    await time_it("verify a tenant", lambda _: keeps.events.verify(Scope(chosen.choice(tenants))), 3)
-    await time_it("all tenants: waiting for a vector", lambda _: keeps.indexer.lag(), 3)
+    await time_it("verify a tenant", lambda _: keeps.service(EventService).verify(Scope(chosen.choice(tenants))), 3)
+    await time_it("all tenants: waiting for a vector", lambda _: keeps.service(Indexer).lag(), 3)
     await time_it(
         "all tenants: vectors of other models", lambda _: store.users_with_other_models(database, embedder.model), 3
     )
-    await time_it("all tenants: without a vector", lambda _: keeps.indexer.users_to_index(), 3)
+    await time_it("all tenants: without a vector", lambda _: keeps.service(Indexer).users_to_index(), 3)
     await time_it("all tenants: counts", lambda _: store.counts(database), 3)
-    await time_it("all tenants: a page of 100", lambda _: keeps.tenants.page("", 100), 3)
-    await time_it("all tenants: jobs that are due", lambda _: keeps.queue.status(), 3)
+    await time_it("all tenants: a page of 100", lambda _: keeps.service(TenantService).page("", 100), 3)
+    await time_it("all tenants: jobs that are due", lambda _: keeps.service(JobQueue).status(), 3)
     return told

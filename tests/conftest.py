@@ -34,6 +34,7 @@ from keeps.db.pool import open_pool
 from keeps.db.session import Database
 from keeps.engine import Keeps, LocalMemory
 from keeps.indexing import service as indexing
+from keeps.indexing.service import Indexer
 from keeps.scope import Scope
 from keeps.settings import load_settings
 from tests import watchdog
@@ -180,7 +181,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def pytest_runtest_teardown() -> None:
     """Stop indexing what a test left: no other test reads it, and the next ones would wait for it."""
     for engine in _ENGINES:
-        indexer: Any = engine.indexer
+        indexer: Any = engine.service(Indexer)
         indexer._waiting.clear()
         if indexer._task is not None:
             indexer._task.cancel()

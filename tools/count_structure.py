@@ -21,6 +21,7 @@ METHOD_LISTS = (
     "src/keeps/server/routes/*.py",
     "src/keeps/server/special.py",
     "src/keeps/handlers.py",
+    "src/keeps/*/part.py",
     "src/keeps/server/mount.py",
     "client/src/keeps_client/_async/*.py",
     "client/src/keeps_client/memory/*.py",

@@ -8,6 +8,8 @@ callers saw, and at the end what was lost, doubled, and whether every row is wha
 
 from __future__ import annotations
 
+from keeps.events.service import EventService
+
 import argparse
 import asyncio
 import itertools
@@ -142,7 +144,7 @@ async def main() -> None:
             lost = set(writers.acknowledged) - set(stored)
             twice = [said for said, count in Counter(stored).items() if count > 1]
             unknown = [each for each in stored if not re.fullmatch(r"writer \d+ said \d+", each)]
-            verified = await keeps.events.verify(Scope("acme", "user-0"))
+            verified = await keeps.service(EventService).verify(Scope("acme", "user-0"))
         print(f"acknowledged {len(writers.acknowledged):,}, lost {len(lost)}, doubled {len(twice)}", end="")
         print(f", unknown {len(unknown)}")
         print(f"callers were told {dict(writers.told)}; the longest call took {writers.longest:.1f} s")

@@ -6,6 +6,8 @@ new release joins, and at the end every row is compared with the log.
 
 from __future__ import annotations
 
+from keeps.events.service import EventService
+
 import argparse
 import asyncio
 import json
@@ -115,7 +117,7 @@ async def upgrade(before: str, seconds: float) -> None:
                 print(name, said.strip(), "exit", process.returncode)
             async with Keeps.open(database_url=app, embedder=None) as keeps:
                 for number in range(TENANTS):
-                    found = await keeps.events.verify(Scope(f"tenant-{number}", "alice"))
+                    found = await keeps.service(EventService).verify(Scope(f"tenant-{number}", "alice"))
                     kinds = {name: rows for name, rows in found.compared.items() if rows}
                     print(f"tenant-{number}: {found.events} events, rows as the log says: {found.equal} {kinds}")
         await asyncio.to_thread(

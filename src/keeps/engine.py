@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
@@ -20,104 +20,30 @@ from keeps_client.memory.whole import Memory
 from keeps_client.validation import event_types, memory_kinds, named, named_session, position_of
 
 if TYPE_CHECKING:
-    from keeps.access.keys import KeyService
     from keeps.cache.redis import RedisCache
-    from keeps.context.router import ContextRouter
-    from keeps.context.sources import SourceService
-    from keeps.conversations.service import ConversationService
-    from keeps.databases.service import DatabaseService
     from keeps.db.session import Database
-    from keeps.documents.service import DocumentService
-    from keeps.events.service import EventService
-    from keeps.forgetting import Forgetting
-    from keeps.graph.reading import Reader
-    from keeps.graph.service import GraphService
-    from keeps.indexing.service import Indexer, IndexStatus
-    from keeps.insights.service import InsightService
-    from keeps.items.service import ItemService
-    from keeps.jobs.worker import JobQueue, Worker
-    from keeps.knowledge.service import KnowledgeService
-    from keeps.lifecycle.service import Lifecycle
-    from keeps.memories.census import Census
-    from keeps.memories.keys import MemoryKeys
-    from keeps.memories.service import MemoryService
-    from keeps.operations.service import OperationService
-    from keeps.plans.service import PlanService
+    from keeps.indexing.service import IndexStatus
+    from keeps.part import Core, Handler, ServiceT
     from keeps.providers.contract import MemoryProvider
-    from keeps.providers.service import ProviderService
-    from keeps.providers.shown import ShownEntries
-    from keeps.recall.access import AccessBuffer
-    from keeps.recall.service import RecallService
-    from keeps.sessions.service import SessionService
-    from keeps.tasks.service import TaskService
     from keeps.telemetry.metrics import Metrics
-    from keeps.tools.service import ToolService
-    from keeps.transcripts.service import TranscriptService
-    from keeps.transfer.erasure import TenantService
-    from keeps.transfer.service import TransferService
-    from keeps.webhooks.service import WebhookService
-    from keeps.working.service import WorkingService
     from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
 
-Handler = Callable[[Scope, Any, Any], Awaitable[Any]]
-"""Does an operation. Takes who asks, the parameters and the body, both valid."""
 
-
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class Keeps:
     """An open memory: one database, any number of scopes. Made by keeps.bootstrap.
 
     async with Keeps.open() as keeps:
         memory = keeps.memory(Scope(tenant_id="acme", user_id="alice"))
+
+    Attributes:
+        handlers: The function that handles each endpoint.
+        loop: The event loop in which it was opened and is used.
     """
 
-    database: Database
-    metrics: Metrics
-    """For Prometheus; `metrics.registry` is a registry of prometheus_client."""
-    cache: RedisCache | None
-    """Redis or Valkey, where one is configured."""
-    admin_url: str | None
-    """PostgreSQL's administrator, of an embedded database only."""
-    access: AccessBuffer
-    memories: MemoryService
-    memory_keys: MemoryKeys
-    census: Census
-    forgetting: Forgetting
-    recall: RecallService
-    knowledge: KnowledgeService
-    indexer: Indexer
-    working: WorkingService
-    sessions: SessionService
-    transcripts: TranscriptService
-    items: ItemService
-    plans: PlanService
-    tasks: TaskService
-    providers: ProviderService
-    shown: ShownEntries
-    graph: GraphService
-    reader: Reader
-    documents: DocumentService
-    databases: DatabaseService
-    tools: ToolService
-    events: EventService
-    webhooks: WebhookService
-    keys: KeyService
-    tenants: TenantService
-    transfer: TransferService
-    conversations: ConversationService
-    sources: SourceService
-    router: ContextRouter
-    insights: InsightService
-    operations: OperationService
-    lifecycle: Lifecycle
-    worker: Worker
-    queue: JobQueue
+    core: Core
+    handlers: Mapping[Endpoint[Any, Any, Any], Handler]
     loop: asyncio.AbstractEventLoop
-    """Where it was opened, and is used."""
-    stack: AsyncExitStack
-    """What was opened, and is closed again in turn."""
-    handlers: Mapping[Endpoint[Any], Handler] = field(default_factory=dict[Endpoint[Any], Handler])
-    """Who does what."""
 
     @staticmethod
     def open(home: Path | str | None = None, *, database_url: str | None = None, **overrides: Any) -> OpeningKeeps:
@@ -141,22 +67,47 @@ class Keeps:
             )
         return LocalMemory(self, scope)
 
+    def service(self, kind: type[ServiceT]) -> ServiceT:
+        """Return the service of a class, such as `keeps.service(EventService)`. Raises LookupError."""
+        return self.core.get(kind)
+
     async def status(self) -> IndexStatus:
-        """What the index says about itself: model, pending rows, lag, counts."""
-        return await self.indexer.status()
+        """Return the state of the index: model, rows that wait for a vector, lag, counts."""
+        from keeps.indexing.service import Indexer
+
+        return await self.service(Indexer).status()
 
     async def server_version(self) -> str:
-        """PostgreSQL's and pgvector's versions, for people."""
-        return await self.indexer.server_version()
+        """Return the versions of PostgreSQL and pgvector, for people."""
+        from keeps.indexing.service import Indexer
 
-    async def storage_bytes(self) -> int:
-        """The size of the database."""
-        return await self.indexer.storage_bytes()
+        return await self.service(Indexer).server_version()
+
+    @property
+    def database(self) -> Database:
+        return self.core.database
+
+    @property
+    def metrics(self) -> Metrics:
+        """Metrics for Prometheus; `metrics.registry` is a registry of prometheus_client."""
+        return self.core.metrics
+
+    @property
+    def cache(self) -> RedisCache | None:
+        """Redis or Valkey; None unless one is configured."""
+        return self.core.cache
+
+    @property
+    def admin_url(self) -> str | None:
+        """Address of an embedded database for its administrator; None for a database of your own."""
+        return self.core.server.url("postgres") if self.core.server else None
 
     async def close(self) -> None:
-        """Finish what is on its way and let go of the database; the last one out stops an embedded server. All of it is
-        closed, also where one part fails to."""
-        await self.stack.aclose()
+        """Finish running work and close the database, which stops an embedded server that nobody else uses.
+
+        All parts are closed, even if one of them fails to.
+        """
+        await self.core.stack.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -195,8 +146,10 @@ class LocalMemory(Memory):
 
         None is lost or doubled: keep the `sequence` of the last one you handled, and subscribe after it.
         """
+        from keeps.events.service import EventService
+
         start = None if after is None else position_of(after)
-        found = self.keeps.events.subscribe(
+        found = self.keeps.service(EventService).subscribe(
             self.scope, after=start, types=event_types(types), kinds=memory_kinds(kinds)
         )
         async for event in found:
@@ -204,16 +157,22 @@ class LocalMemory(Memory):
 
     async def provider(self, provider_id: str, *, session_id: str | None = None) -> MemoryProvider:
         """One provider, to work with directly: `working`, `postgres`, `vector`, `graph`, or one that is installed."""
-        name, session = named("provider_id", provider_id, 100), named_session(session_id)
-        return await self.keeps.providers.provider(self.scope, name, session)
+        from keeps.providers.service import ProviderService
 
-    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+        name, session = named("provider_id", provider_id, 100), named_session(session_id)
+        return await self.keeps.service(ProviderService).provider(self.scope, name, session)
+
+    async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         params, body = endpoint.split(fields)
         with one_write(endpoint.name, self.scope.agent_id, params, body):
             return await self.keeps.handlers[endpoint](self.scope, params, body)
 
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
-        return await self.keeps.documents.add(self.scope, file.fileno(), name, new, media_type=media_type)
+        from keeps.documents.service import DocumentService
+
+        return await self.keeps.service(DocumentService).add(
+            self.scope, file.fileno(), name, new, media_type=media_type
+        )
 
 
 class LocalAdmin(Admin):
@@ -225,14 +184,18 @@ class LocalAdmin(Admin):
 
     async def export_lines(self, *, user_id: str | None = None) -> list[str]:
         """The tenant's data, or one user's, as JSON lines."""
-        return [line.rstrip("\n") async for line in self._keeps.transfer.export(self._scope, user_id)]
+        from keeps.transfer.service import TransferService
+
+        return [line.rstrip("\n") async for line in self._keeps.service(TransferService).export(self._scope, user_id)]
 
     async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines with their ids. What is there already stays as it is. With `dry_run` nothing is
         stored."""
-        return await self._keeps.transfer.import_lines(self._scope, lines, dry_run=dry_run)
+        from keeps.transfer.service import TransferService
 
-    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+        return await self._keeps.service(TransferService).import_lines(self._scope, lines, dry_run=dry_run)
+
+    async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         params, body = endpoint.split(fields)
         with one_write(endpoint.name, self._scope.agent_id, params, body):
             return await self._keeps.handlers[endpoint](self._scope, params, body)

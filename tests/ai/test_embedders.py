@@ -27,6 +27,7 @@ from keeps.ai.token_vectors import TOKEN_BYTES
 from keeps.cache.breaker import Breaker
 from keeps.db.session import Database
 from keeps.engine import Keeps
+from keeps.indexing.service import Indexer
 from keeps.scope import Scope
 from keeps_client.errors import NotConfiguredError, UnavailableError
 from tests.watchdog import unwatched
@@ -342,6 +343,6 @@ async def test_who_hangs_is_not_waited_for_by_everybody(
         assert len(served.requests) == asked, "it is left alone for a while"
         served.awake.set()
         embedder._breaker.succeeded()  # the while is over
-        await keeps.indexer.settle(memory.scope)
+        await keeps.service(Indexer).settle(memory.scope)
         assert (await memory.insights()).index_pending == 0
         assert not (await memory.recall("Who keeps hornets?")).partial

@@ -23,6 +23,7 @@ from keeps.ai.local import LocalEmbedder, MiniLM, embedder_of
 from keeps.ai.models import read_model
 from keeps.ai.token_vectors import TOKEN_BYTES
 from keeps.cli.main import app
+from keeps.indexing.service import Indexer
 from keeps.settings import load_settings
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
@@ -262,7 +263,7 @@ async def test_models_change_without_a_gap(app_url: str, tenant: str, tmp_path: 
         chosen = embedder_of(f"onnx:{tmp_path / 'tiny'}", tmp_path / "kept")
         async with Keeps.open(tmp_path, database_url=app_url, embedder=chosen) as other:
             assert (await other.status()).pending >= 1
-            await other.indexer.index_user(scope)
+            await other.service(Indexer).index_user(scope)
             for engine in (keeps, other):
                 (hit,) = (await engine.memory(scope).recall("cello", scope="indexed")).hits
                 assert hit.memory.content.startswith("Zoë")

@@ -23,6 +23,7 @@ from keeps.ai.cross_encoder import LocalReranker, reranker_of
 from keeps.cli.main import app
 from keeps.db.session import Database
 from keeps.recall import reranking
+from keeps.recall.service import RecallService
 from keeps.settings import load_settings
 from keeps.turns import acting_for
 from keeps_client.errors import NotConfiguredError, UnavailableError, ValidationFailedError
@@ -201,7 +202,7 @@ async def test_without_its_answer_the_order_is_that_of_recall(
 ) -> None:
     monkeypatch.setattr(reranking, "RERANKING_SECONDS", 0.2)
     async with Keeps.open(database_url=app_url, embedder=shared, reranker=_Told(answer=answer)) as keeps:
-        keeps.recall._reranking._answers = True  # noqa: SLF001  # type: ignore[union-attr]
+        keeps.service(RecallService)._reranking._answers = True  # noqa: SLF001  # type: ignore[union-attr]
         memory = keeps.memory(Scope(tenant, "alice"))
         await memory.remember_many([{"content": each} for each in TOLD], index="now")
         found = await memory.recall("What must she not eat?")

@@ -25,9 +25,11 @@ from keeps.clock import utc_now
 from keeps.db.embedded import EmbeddedPostgres, archiving, inspect_home
 from keeps.db.embedded.archiving import SPOOL
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps.transfer.erased import ErasureNotes, erased_since
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import (
     ConflictError,
     NotConfiguredError,
@@ -46,7 +48,7 @@ async def opened(home: Path) -> Keeps:
 async def contents(home: Path, tenant: str, user: str) -> set[str]:
     async with opening(home) as keeps:
         memory = keeps.memory(Scope(tenant, user))
-        assert (await keeps.events.verify(Scope(tenant))).differences == []
+        assert (await keeps.service(EventService).verify(Scope(tenant))).differences == []
         page = await memory.list(limit=200)
         held = [each.content for each in page.items]
         while page.next_cursor is not None:
@@ -89,8 +91,8 @@ async def test_a_moment_comes_back_and_the_erased_do_not(
         assert second.bytes < first.bytes / 4
         moment = utc_now()
         await alice.remember("After the moment.")
-        await keeps.tenants.erase_user(Scope("acme"), "bob")
-        await keeps.tenants.erase_tenant(Scope("globex"))
+        await keeps.service(TenantService).erase_user(Scope("acme"), "bob")
+        await keeps.service(TenantService).erase_tenant(Scope("globex"))
         third = await create(server, utc_now)
         await keeps.close()
     assert not any("bob" in each or "globex" in each for each in (folder / "erased.jsonl").read_text().splitlines())
@@ -209,7 +211,7 @@ async def test_a_folder_that_is_away_loses_nothing_of_the_log(
             await create(server, utc_now)
         assert waiting() >= kept
         with pytest.raises(UnavailableError, match="cannot be noted"):
-            await keeps.tenants.erase_user(Scope("acme"), "alice")
+            await keeps.service(TenantService).erase_user(Scope("acme"), "alice")
         assert len((await keeps.memory(Scope("acme", "alice")).list()).items) == 1, "an erasure that is not noted waits"
         (tmp_path / "unmounted").rename(folder)
         await create(server, utc_now)
@@ -489,21 +491,21 @@ async def test_an_erasure_is_noted_wherever_there_are_backups(
         file.write('{"at": "2026-')  # the end of a note that a crash cut
     set_up(home, tmp_path / "other", None, utc_now())
     async with opening(home) as keeps:
-        await keeps.tenants.erase_user(Scope("acme"), "bob")
+        await keeps.service(TenantService).erase_user(Scope("acme"), "bob")
     (home / "backup.json").unlink()
     async with opening(home) as keeps:
-        await keeps.tenants.erase_user(Scope("acme"), "carol")
+        await keeps.service(TenantService).erase_user(Scope("acme"), "carol")
     restored = new_home("restored")
     found = await restore(BackupFolder.open(folder, None), restored, opening)
     assert found.erased_again == 2
     async with opening(restored) as keeps:
-        await keeps.tenants.erase_user(Scope("acme"), "dave")
+        await keeps.service(TenantService).erase_user(Scope("acme"), "dave")
     again = new_home("again")
     assert (await restore(BackupFolder.open(folder, None), again, opening)).erased_again == 3
     assert erased_since(folder, utc_now()) == frozenset(), "what was wholly erased before is not erased again"
     async with opening(restored) as keeps:
         with pytest.raises(NotFoundError):
-            await keeps.tenants.erase_user(Scope("acme"), "nobody")
+            await keeps.service(TenantService).erase_user(Scope("acme"), "nobody")
     assert erased_since(folder, utc_now()) == frozenset(), "whoever is called so later is not erased by a restore"
     ErasureNotes(restored, utc_now).begin("acme", "eve")
     assert len(erased_since(folder, utc_now())) == 1, "what was begun counts"

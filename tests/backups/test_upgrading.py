@@ -28,6 +28,7 @@ from keeps.db.embedded.lease import home_lock
 from keeps.db.embedded.places import OLD_DATA, UPGRADED, data_folder, make_home, new_socket_folder, passwords_of
 from keeps.db.embedded.server import DataFolder
 from keeps.db.provision import provision
+from keeps.events.service import EventService
 from keeps.schema.migrate import migrate
 from keeps.scope import Scope
 from keeps.settings import Settings
@@ -127,7 +128,7 @@ async def test_a_home_of_an_older_postgresql_is_upgraded_with_all_that_is_in_it(
         found = await keeps.memory(Scope("acme", "alice")).recall("Where was the harvest weighed?", limit=1)
         assert [hit.memory.content for hit in found.hits] == ["The harvest was weighed in Leeds. 🙂"]
         await History(keeps, "acme", seed=9).run(20)
-        assert (await keeps.events.verify(Scope("acme"))).differences == []
+        assert (await keeps.service(EventService).verify(Scope("acme"))).differences == []
         await keeps.close()
     assert "of PostgreSQL" in cli("migrate", "--old-programs", str(programs), code=1).stderr
 
@@ -170,7 +171,7 @@ async def test_ended_before_its_last_step_it_is_taken_when_the_home_is_opened(
         await EmbeddedPostgres.open(home)
     (place / "lost").rename(place / UPGRADED)
     async with opening(home) as keeps:
-        assert (await keeps.events.verify(Scope("acme"))).differences == []
+        assert (await keeps.service(EventService).verify(Scope("acme"))).differences == []
     done = await upgrade(home, programs, opening)
     assert (done.before, done.checked.tenants, done.old_data) == (OLD, 2, None), "what was left to do is done"
     assert inspect_home(home).notes == []

@@ -14,6 +14,8 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.engine import Keeps
+from keeps.indexing.service import Indexer
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from tests.conftest import admin
 from tests.console.rows import asked
@@ -90,7 +92,7 @@ async def alice(keeps: Keeps, tenant: str) -> AsyncIterator[dict[str, str]]:
     await memory.admin.add_webhook("https://hooks.example.com/x")
     hooks = await memory.admin.list_webhooks()
     keys = await memory.admin.list_keys()
-    await keeps.indexer.settle(memory.scope)
+    await keeps.service(Indexer).settle(memory.scope)
     yield {
         "memory_id": str(stored.memory_id),
         "session_id": "talk",
@@ -270,7 +272,7 @@ async def test_what_jobs_did_is_taken_back_and_tried_again(
             " VALUES (0, 'decay', $1::bytea, 'failed', 5) RETURNING id",
             tenant.encode(),
         )
-    await keeps.lifecycle.run(tenant, "promotion")
+    await keeps.service(Lifecycle).run(tenant, "promotion")
     assert (await memory.get(kept.memory_id)).layer == "long_term"
     async with looking(browser, secured_url, token(tenant, "alice", "operator")) as (_, page):
         await page.goto(f"{secured_url}/ui/operations")

@@ -16,6 +16,8 @@ from aiohttp import web
 from playwright.async_api import Browser
 
 from keeps.engine import Keeps
+from keeps.indexing.service import Indexer
+from keeps.recall.access import AccessBuffer
 from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
 from tests.server.test_matrix import MARK, ROUTES
 from tests.serving import JWT_SECRET, serving, token
@@ -98,7 +100,7 @@ async def victims(keeps: Keeps) -> dict[str, str]:
     await memory.store("key", MARK, "plan")
     entity = await memory.add_entity(f"{MARK} entity")
     await memory.store_exchange([{"role": "user", "content": f"My dog is called {MARK}."}], session_id="session")
-    await keeps.indexer.settle(memory.scope)  # nothing may change afterwards
+    await keeps.service(Indexer).settle(memory.scope)  # nothing may change afterwards
     return {
         "memory_id": str(stored.memory_id),
         "plan_id": "plan",
@@ -149,7 +151,7 @@ async def test_no_route_writes_or_reads_for_a_page_of_another_origin(
     mine = token(DEFAULT_TENANT_ID, DEFAULT_USER_ID, "admin")
     routes = _routes(victims)
     async with serving(keeps, auth=mode, reads_per_minute=1_000_000, writes_per_minute=1_000_000, **more) as url:
-        await keeps.access.flush()
+        await keeps.service(AccessBuffer).flush()
         before = await _everything(server)
         for host in HOSTS:
             page = await browser.new_page()
@@ -165,7 +167,7 @@ async def test_no_route_writes_or_reads_for_a_page_of_another_origin(
                 assert kind in ("error", "opaque", "read", "events"), what
                 assert MARK not in text.replace("swordfish entity", "") or how == "cors", what
                 assert not text or kind == "error" or "forbidden" in text or text == "refused", what
-        await keeps.access.flush()
+        await keeps.service(AccessBuffer).flush()
         assert await _everything(server) == before
         print(f"{mode}: {len(routes)} routes, {len(told)} attempts from each of {', '.join(HOSTS)}")
 

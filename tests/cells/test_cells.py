@@ -32,8 +32,12 @@ from keeps.db.embedded.binaries import installed_binaries
 from keeps.db.embedded.server import SETTINGS
 from keeps.db.statements import Statement
 from keeps.engine import Keeps
+from keeps.events.service import EventService
+from keeps.jobs.worker import Worker
 from keeps.scope import Scope
 from keeps.settings import load_settings
+from keeps.transfer.erasure import TenantService
+from keeps.webhooks.service import WebhookService
 from keeps_client.errors import (
     ConflictError,
     KeepsError,
@@ -126,7 +130,7 @@ async def test_new_tenants_go_where_the_weights_say_and_stay_there(two: Two) -> 
     held = {each.name: each.tenants for each in await two.cells.list()}
     assert sum(each or 0 for each in held.values()) == 40
     assert min(each or 0 for each in held.values()) > 5
-    listed = await two.keeps.tenants.page("", 100)
+    listed = await two.keeps.service(TenantService).page("", 100)
     assert [each.tenant_id for each in listed] == sorted(f"tenant-{number}" for number in range(40))
     assert {each.cell for each in listed} == {"main", "second"}
     assert (await two.keeps.status()).counts.memories == 40
@@ -148,7 +152,7 @@ async def test_a_tenant_that_is_erased_and_comes_again_comes_to_the_same_cell(
     async with await opened(server, two.databases["main"], shared) as other:
         elsewhere = other.memory(Scope("acme", "alice"))
         await elsewhere.remember("Two.")
-        receipt = await two.keeps.tenants.erase_tenant(Scope("acme", roles=frozenset({"operator"})))
+        receipt = await two.keeps.service(TenantService).erase_tenant(Scope("acme", roles=frozenset({"operator"})))
         assert receipt.complete
         await two.cells.set_weight("second", 0)
         await elsewhere.remember("Three.")
@@ -197,7 +201,7 @@ async def test_a_move_under_writers_loses_and_doubles_nothing(
         stop.set()
         await asyncio.gather(*tasks)
         last = await alice.remember("After.")
-        while not seen or seen[-1] < (await two.keeps.events.last_sequence(alice.scope)):
+        while not seen or seen[-1] < (await two.keeps.service(EventService).last_sequence(alice.scope)):
             await asyncio.sleep(0.02)
         following.cancel()
         stored = [each["content"] for name in ("bob", "carol") for each in await _contents(two, "second", name)]
@@ -205,7 +209,7 @@ async def test_a_move_under_writers_loses_and_doubles_nothing(
     assert len(set(acknowledged)) == len(acknowledged) > 10
     assert seen == sorted(set(seen))
     assert str(last.memory_id)
-    verified = await two.keeps.events.verify(alice.scope)
+    verified = await two.keeps.service(EventService).verify(alice.scope)
     assert verified.equal, verified.differences
     async with admin(server, two.databases["second"]) as connection:
         gaps = await connection.fetchval("SELECT count(*) - max(sequence) FROM keeps.events WHERE tenant_id = 'acme'")
@@ -268,7 +272,7 @@ async def test_a_move_that_is_killed_goes_back_or_on(kept: Two, tenant: str, sou
     expected |= {"Written in between."} if step != "decided" else set()
     assert set(contents) == expected
     assert len(contents) == len(expected)
-    assert (await two.keeps.events.verify(alice.scope)).equal
+    assert (await two.keeps.service(EventService).verify(alice.scope)).equal
     assert await two.objects() == []
     assert await two.cells.left_over() == []
     assert (await two.cells.move(tenant, target, nobody)).source == target
@@ -311,7 +315,7 @@ async def test_a_server_that_is_killed_during_a_move_loses_nothing(
         found = [each.content for each in (await alice.list()).items]
         assert set(found) == {*(f"Fact {number}." for number in range(5)), "Written after."}
         assert len(found) == 6
-        assert (await keeps.events.verify(alice.scope)).equal
+        assert (await keeps.service(EventService).verify(alice.scope)).equal
         assert {each.name: each.tenants for each in await cells.list()} == {"main": 0, "second": 1}
         assert await cells.left_over() == []
 
@@ -467,9 +471,9 @@ async def test_a_cell_that_is_away_costs_its_own_tenants_only(two: Two, server: 
     assert [hit.memory.content for hit in (await here.recall("here")).hits] == ["Here."]
     await here.remember("More.")
     assert (await two.keeps.status()).counts.memories == 2
-    assert [each.tenant_id for each in await two.keeps.tenants.page("", 10)] == ["here"]
-    assert await two.keeps.webhooks.deliver_due() == 0
-    assert (await two.keeps.webhooks.behind())[0] == 0
+    assert [each.tenant_id for each in await two.keeps.service(TenantService).page("", 10)] == ["here"]
+    assert await two.keeps.service(WebhookService).deliver_due() == 0
+    assert (await two.keeps.service(WebhookService).behind())[0] == 0
     found = await store.find(two.keeps.database, hash_of(key))
     assert found is not None
     with pytest.raises(UnavailableError, match="a part of the database is away"):
@@ -532,7 +536,7 @@ async def test_a_second_mover_cannot_take_back_what_the_first_decides(two: Two) 
     assert len((await alice.list()).items) == 5
     await two.cells.move("acme", "second", nobody)
     assert len((await alice.list()).items) == 5
-    assert (await two.keeps.events.verify(alice.scope)).equal
+    assert (await two.keeps.service(EventService).verify(alice.scope)).equal
     assert await two.objects() == []
 
 
@@ -550,8 +554,8 @@ async def test_nothing_is_erased_that_the_other_cell_has_not(two: Two) -> None:
     with pytest.raises(Ended):
         await two.cells.move("acme", "second", told)
     for erase in (
-        two.keeps.tenants.erase_user(alice.scope, "alice"),
-        two.keeps.tenants.erase_tenant(Scope("acme", roles=frozenset({"operator"}))),
+        two.keeps.service(TenantService).erase_user(alice.scope, "alice"),
+        two.keeps.service(TenantService).erase_tenant(Scope("acme", roles=frozenset({"operator"}))),
     ):
         with pytest.raises(ConflictError, match="rows are left in the cell main"):
             await erase
@@ -601,11 +605,11 @@ async def test_a_tenant_that_came_back_and_was_erased_can_come_again(two: Two) -
     await memory.remember("One.")
     for cell in ("second", "main"):
         await two.cells.move("acme", cell, nobody)
-    await two.keeps.tenants.erase_tenant(Scope("acme", roles=frozenset({"operator"})))
+    await two.keeps.service(TenantService).erase_tenant(Scope("acme", roles=frozenset({"operator"})))
     await two.cells.set_weight("second", 1)
     await two.cells.set_weight("main", 0)
     await two.keeps.memory(Scope("acme", "bob")).remember("Two.")
-    assert [each.tenant_id for each in await two.keeps.tenants.page("", 10)] == ["acme"]
+    assert [each.tenant_id for each in await two.keeps.service(TenantService).page("", 10)] == ["acme"]
     assert await two.cells.left_over() == []
 
 
@@ -717,9 +721,9 @@ async def test_jobs_run_in_every_cell(two: Two, server: EmbeddedPostgres) -> Non
     for name in two.databases.values():
         async with admin(server, name) as connection:
             await connection.execute("UPDATE keeps.tenant_jobs SET due_at = '-infinity' WHERE job = 'decay'")
-    two.keeps.worker.start()
-    await until(lambda: two.keeps.worker.done >= 2, "a job of each tenant is done")
-    await two.keeps.worker.close()
+    two.keeps.service(Worker).start()
+    await until(lambda: two.keeps.service(Worker).done >= 2, "a job of each tenant is done")
+    await two.keeps.service(Worker).close()
     for name in two.databases.values():
         async with admin(server, name) as connection:
             assert await connection.fetchval("SELECT min(due_at) > now() FROM keeps.tenant_jobs WHERE job = 'decay'")

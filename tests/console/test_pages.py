@@ -18,6 +18,7 @@ import asyncpg
 import pytest
 from yarl import URL
 
+from keeps.access.keys import KeyService
 from keeps.console.door import STATIC
 from keeps.console.pages import PAGES
 from keeps.console.sessions import COOKIE, Session, Sessions
@@ -342,7 +343,7 @@ async def test_a_key_for_any_user_looks_as_one_of_them(secured_url: str, keeps: 
     await keeps.memory(Scope(tenant, "alice")).remember("Alice keeps bees.")
     await keeps.memory(Scope(tenant, "bob")).remember("Bob keeps goats.")
     admin = Scope(tenant, "root", roles=frozenset({"admin"}))
-    key = await keeps.keys.make(admin, NewKey(name="any", roles=("reader",)))
+    key = await keeps.service(KeyService).make(admin, NewKey(name="any", roles=("reader",)))
     async with browsing(secured_url, key.secret) as http:
         _, text = await text_of(http, "GET", "/ui/memories", {})
         assert "bees" not in text

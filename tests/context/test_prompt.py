@@ -13,6 +13,9 @@ from keeps.context.followups import is_followup
 from keeps.context.signals import read_signals
 from keeps.conversations.rules import read_facts
 from keeps.engine import Keeps
+from keeps.events.service import EventService
+from keeps.indexing.service import Indexer
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from keeps.text.ahead import date_ahead
 from keeps.text.asks import only_asks
@@ -190,7 +193,7 @@ async def test_a_speakers_name_marks_no_role(living: Keeps, tenant: str, name: s
     alice = living.memory(Scope(tenant, "alice"))
     said = [{"role": "user", "content": "The red kite flies over the harbour.", "speaker": name}]
     await alice.store_exchange(said, session_id="s1")
-    await living.indexer.settle(alice.scope)
+    await living.service(Indexer).settle(alice.scope)
     text = (await alice.context("Where does the kite fly?", session_id="s2", sections=["conversations"])).text
     assert lines(text) == ["- User (2026-03-02): The red kite flies over the harbour."]
 
@@ -251,7 +254,7 @@ async def test_a_change_is_told_beside_a_clear_answer(living: Keeps, clock: Movi
     for session, text in enumerate(texts):
         await alice.store_exchange([{"role": "user", "content": text}], session_id=f"s{session}")
         clock.forward(days=1)
-    await living.indexer.settle(alice.scope)
+    await living.service(Indexer).settle(alice.scope)
     told = (await alice.context("Which phone company am I with, Vodafone?", session_id="now")).text
     assert all(text in told for text in texts)
 
@@ -273,7 +276,7 @@ async def test_what_is_said_of_another_marks_nothing_as_earlier(
     for session, text in enumerate((stated, other)):
         await alice.store_exchange([{"role": "user", "content": text}], session_id=f"s{session}")
         clock.forward(days=1)
-    await living.indexer.settle(alice.scope)
+    await living.service(Indexer).settle(alice.scope)
     context = await alice.context(question, session_id="now")
     assert stated in context.text
     assert "(earlier)" not in context.text + context.stable
@@ -289,7 +292,7 @@ async def test_only_asked_and_empty_messages_are_left_out(living: Keeps, clock: 
     await alice.store_exchange(exchange, session_id="s1")
     clock.forward(hours=1)
     await alice.store_exchange([{"role": "user", "content": "The sea was calm today."}], session_id="s2")
-    await living.indexer.settle(alice.scope)
+    await living.service(Indexer).settle(alice.scope)
     asked = "What am I allergic to?"
     text = (await alice.context(asked, session_id="s3", sections=["conversations", "long_term"])).text
     assert "shellfish" in text
@@ -304,7 +307,7 @@ async def test_one_sentence_is_one_line(living: Keeps, tenant: str) -> None:
     message = "I'm allergic to shellfish. We sail to Bergen with the big blue boat tomorrow morning."
     await alice.store_exchange([{"role": "user", "content": message}], session_id="s1")
     await alice.remember("I'm allergic to shellfish.")
-    await living.indexer.settle(alice.scope)
+    await living.service(Indexer).settle(alice.scope)
     found = await alice.context("What may I eat on the boat to Bergen?")
     assert found.text.count("allergic to shellfish") == 1
     assert "Bergen" in found.text
@@ -322,7 +325,7 @@ async def test_newer_statements_come_first_and_older_ones_are_marked(
     await alice.store_exchange([{"role": "user", "content": later}], session_id="s2")
     await alice.store_exchange([{"role": "user", "content": "I moved to Porto last week."}], session_id="s2")
     clock.forward(days=3)
-    await living.indexer.settle(alice.scope)
+    await living.service(Indexer).settle(alice.scope)
     told = lines((await alice.context("Is there a DJ at the wedding?", session_id="s3")).text)
     newer, older = f"- User (2026-03-05): {later}", "- (earlier) User (2026-03-02): We booked the DJ for the wedding."
     assert told.index(newer) < told.index(older)
@@ -343,12 +346,12 @@ async def test_a_superseded_sentence_says_until_when(living: Keeps, clock: Movin
     clock.forward(days=3)
     await alice.store_exchange([{"role": "user", "content": "I live in York now."}], session_id="s2")
     await alice.store_exchange([{"role": "user", "content": "I no longer work at Lidl."}], session_id="s2")
-    await living.indexer.settle(alice.scope)
+    await living.service(Indexer).settle(alice.scope)
     told = await alice.context("Where does Bob live and work?", session_id="s3", sections=["conversations"])
     assert "I live in Bristol. (until 2026-03-05) I work at Lidl. (until 2026-03-05)" in told.text
     message = await alice.get(stored.messages[0].memory_id)
     assert message.content == text, "the words stay as they were said"
-    assert (await living.events.verify(alice.scope)).equal
+    assert (await living.service(EventService).verify(alice.scope)).equal
 
 
 @pytest.mark.parametrize("given", [{"outdated_sentences": "mine"}, {"filler": "x" * 65_500}])
@@ -381,7 +384,7 @@ async def test_asked_questions_are_told_to_those_who_ask_for_them(living: Keeps,
     alice = living.memory(Scope(tenant, "alice"))
     await alice.store_exchange([{"role": "user", "content": "May the landlord keep the deposit?"}], session_id="s1")
     await alice.store_exchange([{"role": "user", "content": "The sea was calm today."}], session_id="s2")
-    await living.indexer.settle(alice.scope)
+    await living.service(Indexer).settle(alice.scope)
     found = await alice.context("What did I ask you about the landlord?", sections=["conversations"])
     assert "May the landlord keep the deposit?" in found.text
 
@@ -436,7 +439,7 @@ async def test_last_conversation_is_told_where_no_memory_answers(living: Keeps, 
     for session, text in (("s1", "I bought a used ThinkPad for 450 euros."), ("s2", "The sea was rough at Whitby.")):
         await alice.store_exchange([{"role": "user", "content": text}], session_id=session)
         await alice.end_session(session)
-    await living.indexer.settle(alice.scope)
+    await living.service(Indexer).settle(alice.scope)
     for message in ("continue", "What does the mayor of Tokyo earn?"):
         assert "## Last conversation" in (await alice.context(message, session_id="s3")).text
     answered = (await alice.context("Which laptop did I buy?", session_id="s3")).text
@@ -450,10 +453,10 @@ async def test_summary_of_what_the_agent_said_names_the_agent(living: Keeps, clo
     await alice.store_exchange([said], session_id="s1")
     await alice.end_session("s1")
     clock.forward(hours=2)
-    await living.lifecycle.run(tenant, "sessions")
+    await living.service(Lifecycle).run(tenant, "sessions")
     for memory in (await alice.list(filters={"content_type": {"eq": "message"}})).items:
         await alice.forget(memory.memory_id)
     await alice.store_exchange([{"role": "user", "content": "Good morning."}], session_id="s2")
-    await living.indexer.settle(alice.scope)
+    await living.service(Indexer).settle(alice.scope)
     text = (await alice.context("When does the ferry to Whitby leave?", session_id="s2")).text
     assert "- Agent (2026-03-02): The ferry to Whitby leaves at nine from pier seven." in text

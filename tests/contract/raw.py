@@ -47,7 +47,7 @@ class RawMemory(Memory):
     async def _upload(self, *_: Any) -> Any:
         raise NotImplementedError
 
-    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+    async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         name = camel if self._random.random() < 0.5 else str
         whole = fields.pop("body", None)
         given = {key: value for key, value in fields.items() if value is not None or key == "value"}

@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
+from keeps.documents.service import DocumentService
 from keeps.engine import Keeps
+from keeps.events.service import EventService
+from keeps.indexing.service import Indexer
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
+from keeps.transfer.service import TransferService
 from keeps_client.models.documents import DocumentSearch
 from tests.documents.made import pdf_file
 
@@ -94,7 +99,7 @@ async def cited_pages(memory: Any) -> list[tuple[str, int | None]]:
 @pytest.mark.sync_client
 async def test_citation_names_page_of_the_sentence(memory: Any, keeps: Keeps, tenant: str) -> None:
     await add_all(memory)
-    await keeps.indexer.settle(Scope(tenant, "alice"))
+    await keeps.service(Indexer).settle(Scope(tenant, "alice"))
     assert await cited_pages(memory) == EXPECTED
 
 
@@ -102,7 +107,9 @@ async def test_citation_without_vectors_goes_by_shared_words(keeps: Keeps, tenan
     """The index has not seen the passage yet."""
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.add_document(data=pdf_file(THREE_PAGES), name="file.pdf")
-    found = await keeps.documents.search(memory.scope, DocumentSearch(query="Who gets the receipts?", limit=1))
+    found = await keeps.service(DocumentService).search(
+        memory.scope, DocumentSearch(query="Who gets the receipts?", limit=1)
+    )
     assert found.hits[0].citations[0].page == 3
 
 
@@ -110,11 +117,11 @@ async def test_page_breaks_are_replayed_and_exported(keeps: Keeps, tenant: str) 
     alice = keeps.memory(Scope(tenant, "alice"))
     await alice.add_document(data=pdf_file(THREE_PAGES), name="file.pdf")
     await alice.add_document("No pages here.", source="note.md")
-    replayed = await keeps.events.verify(alice.scope)
+    replayed = await keeps.service(EventService).verify(alice.scope)
     assert replayed.equal, replayed.differences
-    lines = [line async for line in keeps.transfer.export(alice.scope)]
-    await keeps.tenants.erase_tenant(alice.scope)
-    assert (await keeps.transfer.import_lines(alice.scope, lines)).errors == []
+    lines = [line async for line in keeps.service(TransferService).export(alice.scope)]
+    await keeps.service(TenantService).erase_tenant(alice.scope)
+    assert (await keeps.service(TransferService).import_lines(alice.scope, lines)).errors == []
     found = await alice.search_documents("Who gets the receipts?", limit=1)
     assert found.hits[0].citations[0].page == 3
 
@@ -122,11 +129,11 @@ async def test_page_breaks_are_replayed_and_exported(keeps: Keeps, tenant: str) 
 async def test_document_stored_before_cites_where_the_passage_begins(keeps: Keeps, tenant: str) -> None:
     alice = keeps.memory(Scope(tenant, "alice"))
     await alice.add_document(data=pdf_file(THREE_PAGES), name="file.pdf")
-    lines = [json.loads(line) async for line in keeps.transfer.export(alice.scope)]
+    lines = [json.loads(line) async for line in keeps.service(TransferService).export(alice.scope)]
     for row in (line["row"] for line in lines):
         for passage in row.get("passages", ()):
             del passage["page_breaks"]
-    await keeps.tenants.erase_tenant(alice.scope)
-    assert (await keeps.transfer.import_lines(alice.scope, map(json.dumps, lines))).errors == []
+    await keeps.service(TenantService).erase_tenant(alice.scope)
+    assert (await keeps.service(TransferService).import_lines(alice.scope, map(json.dumps, lines))).errors == []
     found = await alice.search_documents("Who gets the receipts?", limit=1)
     assert found.hits[0].citations[0].page == 1

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, PayloadTooLargeError, ValidationFailedError
 from keeps_client.models.documents import MAX_FILE_BYTES
@@ -209,11 +210,11 @@ async def test_rows_are_what_the_events_tell(memory: Any, keeps: Keeps, tenant: 
     await memory.add_document(HANDBOOK.replace("nine", "ten"), source="handbook.md")
     other = await memory.add_document("Something else.", source="else.md")
     await memory.delete_document(other.document.document_id)
-    found = await keeps.events.verify(Scope(tenant, "alice"))
+    found = await keeps.service(EventService).verify(Scope(tenant, "alice"))
     assert found.equal, found.differences
     assert found.compared["document_passages"] >= 3
     await memory.delete_document(added.document.document_id, hard=True)
-    assert (await keeps.events.verify(Scope(tenant, "alice"))).equal
+    assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).equal
 
 
 async def test_documents_are_looked_up_and_not_told(memory: Any) -> None:
@@ -263,7 +264,7 @@ async def test_tags_and_metadata_change_with_the_document(memory: Any, keeps: Ke
     assert (await memory.search_documents("leave", tags=["old"])).hits == []
     (hit,) = (await memory.search_documents("days of leave", tags=["new"], limit=1)).hits
     assert (await memory.get(hit.memory_id)).metadata["year"] == 2027
-    assert (await keeps.events.verify(Scope(tenant, "alice"))).equal
+    assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).equal
 
 
 async def test_places_stay_right_where_a_passage_was_forgotten_by_itself(memory: Any) -> None:

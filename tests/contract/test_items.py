@@ -11,6 +11,9 @@ import asyncpg
 import pytest
 
 from keeps.engine import Keeps
+from keeps.events.service import EventService
+from keeps.indexing.service import Indexer
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, PayloadTooLargeError, ValidationFailedError
@@ -191,7 +194,7 @@ async def test_times_to_live(memory: Any, keeps: Keeps, tenant: str) -> None:
     assert await memory.list_namespaces() == [("n",)]
     (late,) = await memory.read_items([{"op": "get", "namespace": ["n"], "key": "goes"}], omit_expired=False)
     assert late.item is not None
-    operation = await keeps.lifecycle.run(tenant, "expiry")
+    operation = await keeps.service(Lifecycle).run(tenant, "expiry")
     assert operation is not None
     assert operation.counts["removed"] == 2
     (late,) = await memory.read_items([{"op": "get", "namespace": ["n"], "key": "goes"}], omit_expired=False)
@@ -221,11 +224,11 @@ async def test_what_is_deleted_is_gone_also_from_the_log(
     await memory.put_item(("n",), "k", {"text": "swordfish again"})
     await memory.put_item(("n",), "other", {"text": None}, ttl_minutes=5)
     assert "swordfish" in await log_of()
-    found = await keeps.events.verify(Scope(tenant, "alice"))
+    found = await keeps.service(EventService).verify(Scope(tenant, "alice"))
     assert (found.differences, found.compared["items"]) == ([], 2)
     await memory.delete_item(("n",), "k")
     assert "swordfish" not in await log_of()
-    assert (await keeps.events.verify(Scope(tenant, "alice"))).differences == []
+    assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).differences == []
 
 
 async def test_writers_at_once_lose_nothing(memory: Any) -> None:
@@ -299,12 +302,12 @@ async def test_items_of_a_model_before_are_embedded_anew(keeps: Keeps, tenant: s
     await alice.put_item(("n",), "texts", {"a": 1}, texts={"a": "two hens", "empty": ""})
     await keeps.database.write(alice.scope, lambda tx: _of_another_model(tx))
     assert await alice.search_items(("n",), query="hens") == []
-    (waiting,) = [each for each in await keeps.indexer.users_to_index() if each.tenant_id == tenant]
+    (waiting,) = [each for each in await keeps.service(Indexer).users_to_index() if each.tenant_id == tenant]
     assert (waiting.user_id, waiting.pending) == ("alice", 2)
-    assert await keeps.indexer.index_user(alice.scope) == 2
+    assert await keeps.service(Indexer).index_user(alice.scope) == 2
     assert {each.key for each in await alice.search_items(("n",), query="hens")} == {"hens", "texts"}
-    assert await keeps.indexer.index_user(alice.scope) == 0
-    await keeps.indexer.drop_other_models()
+    assert await keeps.service(Indexer).index_user(alice.scope) == 0
+    await keeps.service(Indexer).drop_other_models()
     assert len(await keeps.database.write(alice.scope, _models)) == 1
 
 

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from keeps.engine import Keeps
+from keeps.events.service import EventService
+from keeps.indexing.service import Indexer
+from keeps.memories.service import MemoryService
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from tests.conftest import admin
@@ -107,9 +110,9 @@ async def test_a_server_that_knows_less_for_a_moment_is_waited_for(keeps: Keeps,
     """As a leader does that was replaced, and has not noticed yet."""
     alice = keeps.memory(Scope(tenant, "alice"))
     await alice.remember("One.", index="later")
-    await keeps.indexer.settle(alice.scope)
+    await keeps.service(Indexer).settle(alice.scope)
     async with (
-        keeps.events.subscription(alice.scope, after=0, types=None, kinds=None) as subscription,
+        keeps.service(EventService).subscription(alice.scope, after=0, types=None, kinds=None) as subscription,
         admin(server, "keeps_test") as connection,
     ):
         read = await subscription.next_batch(5)
@@ -143,7 +146,7 @@ async def test_a_commit_that_comes_late_is_not_missed(keeps: Keeps, tenant: str)
     async def slow(tx: Any) -> None:
         from keeps.working import store
 
-        await store.put(tx, "p", "slow", 1, expires_at=None, now=keeps.memories.now(), expected=None)
+        await store.put(tx, "p", "slow", 1, expires_at=None, now=keeps.service(MemoryService).now(), expected=None)
         numbered.set()
         await go_on.wait()
 

@@ -13,7 +13,9 @@ import aiohttp
 import pytest
 
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
 from keeps_client import MemoryClient
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from tests.contract.conftest import InThreads
@@ -582,12 +584,12 @@ async def test_a_key_that_is_written_after_its_end_is_another_key(
     said = await log_of()
     assert "okapi" not in said
     assert "ibex" not in said
-    assert (await keeps.events.verify(bob.scope)).differences == []
-    await keeps.tenants.erase_user(bob.scope, "alice")
+    assert (await keeps.service(EventService).verify(bob.scope)).differences == []
+    await keeps.service(TenantService).erase_user(bob.scope, "alice")
     assert await bob.retrieve("k", "w") is None
     assert await bob.retrieve("l", "w") is None
     assert "zebra" not in await log_of()
-    assert (await keeps.events.verify(bob.scope)).differences == []
+    assert (await keeps.service(EventService).verify(bob.scope)).differences == []
 
 
 async def test_a_page_of_large_values_ends_where_much_is_read(memory: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from keeps.engine import Keeps
+from keeps.indexing.service import Indexer
 from keeps.scope import Scope
 from keeps.tools.openapi import MOST_OPERATIONS, tools_of
 from keeps_client.errors import NotFoundError, ValidationFailedError
@@ -150,7 +151,7 @@ async def test_of_many_the_best_are_told(memory: Any, keeps: Keeps, tenant: str)
     bob = keeps.memory(Scope(tenant, "bob"))
     await bob.add_source("bobs", kind="api", purpose="What the animals of the zoo eat", visibility="private")
     for user in ("alice", "bob"):
-        await keeps.indexer.settle(Scope(tenant, user))
+        await keeps.service(Indexer).settle(Scope(tenant, user))
     told = (await memory.context("What does the elephant eat?", sections=["knowledge"])).text
     assert told.index("- zoo (database)") < told.index("(database): Stock")
     assert "bobs" not in told
@@ -163,7 +164,7 @@ async def test_of_many_the_best_are_told(memory: Any, keeps: Keeps, tenant: str)
 async def test_documents_that_speak_of_it_are_named(memory: Any, keeps: Keeps, tenant: str) -> None:
     await memory.add_document("# Handbook\n\n## Leave\n\nEverybody has thirty days of leave.\n", source="h.md")
     await memory.remember("Alice works in Leeds.")
-    await keeps.indexer.settle(Scope(tenant, "alice"))
+    await keeps.service(Indexer).settle(Scope(tenant, "alice"))
     told = (await memory.context("How many days of leave have I?")).text
     assert "Handbook (document): Leave" in told
     assert "thirty days" not in told

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client.errors import ConflictError, ForbiddenError, NotFoundError, ValidationFailedError
@@ -149,7 +150,7 @@ async def test_what_is_deleted_is_gone_also_from_the_log(
             await work
     begun = await memory.create_transcript("app", transcript_id="t")
     assert (begun.state, begun.user_state, begun.entries) == ({}, {"u": "mine"}, [])
-    assert (await keeps.events.verify(Scope(tenant, "alice"))).differences == []
+    assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).differences == []
 
 
 @pytest.mark.parametrize(
@@ -185,7 +186,7 @@ async def test_replay_gives_them_again(memory: Any, keeps: Keeps, tenant: str) -
     await memory.append_to_transcript(
         "app", "t", [said(1), NewTranscriptEntry(entry_id="null", entry=None)], state={"k": 2}
     )
-    found = await keeps.events.verify(Scope(tenant, "alice"))
+    found = await keeps.service(EventService).verify(Scope(tenant, "alice"))
     assert (found.differences, found.compared["transcripts"]) == ([], 2)
     assert (found.compared["transcript_entries"], found.compared["transcript_values"]) == (2, 4)
     assert (await memory.get_transcript("app", "t")).entries[1].entry is None
@@ -268,7 +269,7 @@ async def test_of_many_who_remove_the_last_entry_each_gets_another(
         assert f"swordfish {each[1:]}" not in await log_of()
     again = await memory.append_to_transcript("app", "t", [said(1, text="swordfish 1")], create=True)
     assert again.entry_count == left.entry_count + (0 if "e1" in ids else 1)
-    assert (await keeps.events.verify(Scope(tenant, "alice"))).differences == []
+    assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).differences == []
 
 
 async def test_a_cleared_transcript_stays_with_its_state(
@@ -284,7 +285,7 @@ async def test_a_cleared_transcript_stays_with_its_state(
     assert (read.entries, read.state, read.user_state) == ([], {"k": 1}, {"u": 2})
     assert "swordfish" not in await log_of()
     assert (await memory.append_to_transcript("app", "t", [said(1)])).entry_count == 1
-    assert (await keeps.events.verify(Scope(tenant, "alice"))).differences == []
+    assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).differences == []
     for removal in (memory.clear_transcript("app", "none"), memory.remove_last_entry("app", "none")):
         with pytest.raises(NotFoundError):
             await removal

@@ -9,6 +9,8 @@ import pytest
 
 from keeps.conversations import rules
 from keeps.engine import Keeps
+from keeps.events.service import EventService
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from tests.lifecycle.conftest import MovingClock
@@ -49,7 +51,7 @@ async def test_an_exchange_is_stored_as_memories_facts_and_notes(living: Keeps, 
     ]
     (hit, *_) = (await alice.recall("Where has she moved?", layers=["long_term"])).hits
     assert hit.memory.content == "I moved to Leeds last month."
-    assert (await living.events.verify(alice.scope)).equal
+    assert (await living.service(EventService).verify(alice.scope)).equal
 
 
 async def test_a_newer_statement_supersedes_the_older_which_stays_readable(
@@ -164,13 +166,13 @@ async def test_ending_a_session_keeps_its_summary_and_an_hour_later_what_matters
     assert ended.memory.content_type == "session_summary"
     assert "peanuts" in ended.memory.content
     assert (await alice.get_session("s1")).ended_at == clock.now
-    assert await living.lifecycle.run(tenant, "sessions") is None, "an hour has not passed"
+    assert await living.service(Lifecycle).run(tenant, "sessions") is None, "an hour has not passed"
     clock.forward(hours=2)
-    done = await living.lifecycle.run(tenant, "sessions")
+    done = await living.service(Lifecycle).run(tenant, "sessions")
     assert done.counts["sessions"] == 1
     kept = [await alice.get(each.memory_id) for each in first.messages]
     assert [each.layer for each in kept] == ["long_term", "short_term", "long_term", "short_term", "short_term"]
-    assert await living.lifecycle.run(tenant, "sessions") is None, "running again changes nothing"
+    assert await living.service(Lifecycle).run(tenant, "sessions") is None, "running again changes nothing"
     with pytest.raises(NotFoundError):
         await alice.end_session("never-begun")
 
@@ -181,10 +183,10 @@ async def test_a_conversation_that_was_left_is_consolidated_a_day_later(
     alice = living.memory(Scope(tenant, "alice"))
     await alice.store_exchange(said("We agreed to meet on 4 May in Leeds."), session_id="left")
     clock.forward(hours=25)
-    assert (await living.lifecycle.run(tenant, "sessions")).counts["sessions"] == 1
+    assert (await living.service(Lifecycle).run(tenant, "sessions")).counts["sessions"] == 1
     (summary,) = (await alice.list(filters={"content_type": {"eq": "session_summary"}})).items
     assert "4 May" in summary.content
-    assert (await living.lifecycle.run(tenant, "expiry")) is None
+    assert (await living.service(Lifecycle).run(tenant, "expiry")) is None
 
 
 async def test_others_see_nothing_of_a_conversation(living: Keeps, tenant: str) -> None:
@@ -238,7 +240,7 @@ async def test_an_agents_token_has_notes_of_what_it_took_part_in_only(
     assert "party" not in context.text.replace("What about the party?", "")
     await bound.end_session("s1")
     clock.forward(hours=25)
-    await living.lifecycle.run(tenant, "sessions")
+    await living.service(Lifecycle).run(tenant, "sessions")
     summaries = (await user.list(filters={"content_type": {"eq": "session_summary"}})).items
     assert {(each.agent_id, "party" in each.content, "invoice" in each.content) for each in summaries} == {
         (None, True, False),
@@ -409,7 +411,7 @@ async def test_summary_carries_the_time_of_the_conversation(living: Keeps, tenan
     held = clock.now
     await alice.store_exchange(said("We decided to plant an oak."), session_id="trees")
     clock.forward(days=5)
-    await living.lifecycle.run(tenant, "sessions")
+    await living.service(Lifecycle).run(tenant, "sessions")
     (summary,) = (await alice.list(filters={"content_type": {"eq": "session_summary"}})).items
     assert summary.valid_from == held
     assert f"{held:%Y-%m-%d}" in summary.content
@@ -426,7 +428,7 @@ async def test_summary_of_an_old_conversation_carries_its_own_time(
     assert receipt.memory is not None
     assert f"{receipt.memory.valid_from:%Y-%m-%d}" == "2026-01-05"
     clock.forward(hours=2)
-    await living.lifecycle.run(tenant, "sessions")
+    await living.service(Lifecycle).run(tenant, "sessions")
     (summary,) = (await alice.list(filters={"content_type": {"eq": "session_summary"}})).items
     assert f"{summary.valid_from:%Y-%m-%d}" == "2026-01-05"
 
@@ -438,7 +440,7 @@ async def test_last_conversation_is_the_latest_one_held(living: Keeps, tenant: s
     await alice.store_exchange(said("We decided to plant an elm."), session_id="elm")
     await alice.end_session("elm")
     clock.forward(days=5)
-    await living.lifecycle.run(tenant, "sessions")
+    await living.service(Lifecycle).run(tenant, "sessions")
     result = await alice.context("What shall we plant next?", session_id="next", sections=["session"])
     assert "elm" in result.text
     assert "oak" not in result.text

@@ -13,6 +13,8 @@ import pytest
 from keeps.ai.chat import OpenAIChat
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
+from keeps.events.service import EventService
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import UnavailableError
@@ -55,7 +57,7 @@ async def consolidated(
     await alice.store_exchange(SAID, session_id=session)
     await alice.end_session(session)
     clock.forward(hours=2)
-    done = await keeps.lifecycle.run(tenant, "sessions")
+    done = await keeps.service(Lifecycle).run(tenant, "sessions")
     page = await alice.list(filters={"namespace": {"eq": "facts"}})
     return sorted(each.content for each in page.items), {
         name: count for name, count in done.counts.items() if name != "promoted"
@@ -123,7 +125,7 @@ async def test_fact_carries_the_sentence_that_it_was_read_in(
     script.answers = [{"facts": [fact(1, "bike", "Dr. Kern in St. Gallen"), fact(1, "pets", "two hens", ended=True)]}]
     await alice.end_session("s1")
     clock.forward(hours=2)
-    await keeps.lifecycle.run(tenant, "sessions")
+    await keeps.service(Lifecycle).run(tenant, "sessions")
     page = await alice.list(filters={"namespace": {"eq": "facts"}, "key": {"eq": "user/bike"}})
     (bike,) = page.items
     assert "My bike is from Dr. Kern in St. Gallen." in str(bike.metadata["said"])
@@ -171,12 +173,12 @@ async def test_refusing_cut_off_or_slow_nothing_is_lost_and_nothing_half_written
     assert counts == {"llm_away": 1}, "the conversation is read again later"
     alice = keeps.memory(Scope(tenant, "alice"))
     assert len((await alice.list(filters={"kind": {"eq": "episodic"}})).items) == 3, "two messages and the summary"
-    assert await keeps.lifecycle.run(tenant, "sessions") is None, "it is not asked at once"
+    assert await keeps.service(Lifecycle).run(tenant, "sessions") is None, "it is not asked at once"
     clock.forward(minutes=31)
     script.answers, script.pause_seconds = [{"facts": [fact(1, "hometown", "Whitby")]}], 0.0
-    done = await keeps.lifecycle.run(tenant, "sessions")
+    done = await keeps.service(Lifecycle).run(tenant, "sessions")
     assert (done.counts["sessions"], done.counts["facts"]) == (1, 1)
-    assert (await keeps.events.verify(alice.scope)).equal
+    assert (await keeps.service(EventService).verify(alice.scope)).equal
 
 
 async def test_the_budget_of_the_day_stops_jobs_and_not_requests(
@@ -215,11 +217,11 @@ async def test_what_is_said_while_an_llm_reads_is_not_lost_from_the_notes(
     await alice.end_session("s1")
     clock.forward(hours=2)
     script.answers, script.pause_seconds = [{"facts": []}], 0.2
-    job = asyncio.create_task(keeps.lifecycle.run(tenant, "sessions"))
+    job = asyncio.create_task(keeps.service(Lifecycle).run(tenant, "sessions"))
     while not script.asked:
         await asyncio.sleep(0.01)
     await alice.store_exchange([{"role": "user", "content": "One more thing."}], session_id="s1")
     await job
     assert (await alice.session_notes("s1")).message_count == 3
     clock.forward(hours=25)
-    assert (await keeps.lifecycle.run(tenant, "sessions")).counts["sessions"] == 1, "it is read once more"
+    assert (await keeps.service(Lifecycle).run(tenant, "sessions")).counts["sessions"] == 1, "it is read once more"

@@ -9,6 +9,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from keeps.databases.service import DatabaseService
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps_client import MemoryClient
@@ -188,7 +189,7 @@ async def test_keeps_own_server_is_never_asked(
     memory = await added(asking, tenant, postgresql_shop)
     identity = "SELECT EXTRACT(epoch FROM pg_postmaster_start_time())::text"
     ((began,),) = await asyncio.to_thread(postgresql_shop.run, identity)
-    monkeypatch.setattr(asking.databases._runner, "_own", began)
+    monkeypatch.setattr(asking.service(DatabaseService)._runner, "_own", began)
     with pytest.raises(DatabaseFailedError, match="the server of Keeps itself"):
         await memory.query_sql("SELECT 1", database="shop")
 
@@ -284,7 +285,7 @@ async def test_over_http_it_is_the_same(asking: Keeps, tenant: str, sqlite_shop:
         with pytest.raises(DatabaseFailedError) as failed:
             await memory.add_database("gone", "postgresql://a:b@127.0.0.1:1/d", tables={"a": "*"}, purpose="p")
         assert failed.value.kind == "connect"
-        process = asking.databases._runner._forks._process
+        process = asking.service(DatabaseService)._runner._forks._process
         assert process is not None
         process.kill()
         await process.wait()

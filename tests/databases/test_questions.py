@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from keeps.bootstrap import open_keeps
+from keeps.databases.service import DatabaseService
 from keeps.engine import Keeps
-from keeps.handlers import handlers_of
+from keeps.indexing.service import Indexer
 from keeps.scope import Scope
 from keeps.settings import load_settings
 from keeps_client.errors import (
@@ -67,7 +68,7 @@ async def test_a_question_is_answered(clever: Keeps, tenant: str, script: Script
 
 @pytest.mark.parametrize("name", ["shop", "A name that no database can have.", "🙂", "x" * 255])
 async def test_a_database_that_is_not_there_is_not_found(clever: Keeps, tenant: str, name: str) -> None:
-    asked = handlers_of(clever)[QUERY_SQL]
+    asked = clever.handlers[QUERY_SQL]
     for query in (DatabaseQuery(question="How often did Ada buy?"), DatabaseQuery(sql=COUNT)):
         with pytest.raises(NotFoundError):
             await asked(Scope(tenant, "alice"), DatabaseName(name=name), query)
@@ -128,7 +129,7 @@ async def test_what_comes_back_is_data(clever: Keeps, tenant: str, script: Scrip
     assert found.memory_id is not None
     kept = await memory.get(found.memory_id)
     assert kept.content.startswith("What did Bo write? → [")
-    await clever.indexer.settle(memory.scope)
+    await clever.service(Indexer).settle(memory.scope)
     told = (await memory.context("What did Bo write in the note?")).text
     assert "untrusted text, not an instruction" in told
 
@@ -311,7 +312,7 @@ async def test_who_goes_away_leaves_nothing_running(asking: Keeps, tenant: str, 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert asking.databases._runner._slots.taken == 0
+    assert asking.service(DatabaseService)._runner._slots.taken == 0
     (written,) = (await memory.list_queries()).items
     assert (written.outcome, written.rule) == ("failed", "cancelled")
 
@@ -330,9 +331,9 @@ async def test_keys_are_replaced_while_questions_go_on(
         for _ in range(10):
             assert (await both.query_sql("SELECT COUNT(*) FROM users", database="shop")).rows == ((3,),)
 
-    _, _, done = await asyncio.gather(ask(), ask(), keeps.databases.rotate(both.scope))
+    _, _, done = await asyncio.gather(ask(), ask(), keeps.service(DatabaseService).rotate(both.scope))
     assert done == 1
-    assert await keeps.databases.rotate(both.scope) == 0
+    assert await keeps.service(DatabaseService).rotate(both.scope) == 0
     await keeps.close()
     with pytest.raises(UnavailableError, match="put it back"):
         await memory.query_sql("SELECT 1", database="shop")

@@ -25,6 +25,7 @@ from keeps.db.statements import Statement
 from keeps.engine import Keeps, LocalMemory
 from keeps.scope import Scope
 from keeps.settings import load_settings
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
 WHERE = Statement("where", "SELECT pg_is_in_recovery() AS standby")
@@ -138,7 +139,7 @@ async def test_who_was_erased_is_not_read_from_a_standby_that_lags(pair: Pair) -
     alice = pair.memory()
     await alice.remember("A secret.", index="now")
     await pair.say("SELECT pg_wal_replay_pause()")
-    await pair.keeps.tenants.erase_user(alice.scope, "alice")
+    await pair.keeps.service(TenantService).erase_user(alice.scope, "alice")
     assert (await alice.recall("secret")).hits == []
     assert (await alice.list()).items == []
     await pair.say("SELECT pg_wal_replay_resume()")
@@ -149,7 +150,7 @@ async def test_a_tenant_that_was_erased_and_comes_again_is_not_read_from_before(
     for number in range(5):
         await alice.remember(f"A secret {number}.", index="now")
     await pair.say("SELECT pg_wal_replay_pause()")
-    await pair.keeps.tenants.erase_tenant(alice.scope)
+    await pair.keeps.service(TenantService).erase_tenant(alice.scope)
     await alice.remember("Anew.", index="later")
     assert [each.content for each in (await alice.list()).items] == ["Anew."]
     assert all("secret" not in hit.memory.content for hit in (await alice.recall("secret")).hits)

@@ -10,6 +10,7 @@ from typing import Any
 
 from keeps.engine import Keeps, LocalMemory
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 
 USERS = ("alice", "bob", "carol")
@@ -216,4 +217,4 @@ class History:
                 pass
 
     async def _erase(self, memory: LocalMemory) -> None:
-        await self._keeps.tenants.erase_user(memory.scope, self._random.choice(USERS))
+        await self._keeps.service(TenantService).erase_user(memory.scope, self._random.choice(USERS))

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from keeps.engine import Keeps, LocalMemory
 from keeps.events.rebuild import rebuild
+from keeps.events.service import EventService
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models.memories import Kind
 from tests.events.histories import History, SteppingClock
@@ -36,16 +38,16 @@ async def test_random_histories_are_replayed_to_the_byte(stepping: Any, seed: in
     tenant = f"history-{seed}-{id(clock)}"
     history = History(keeps, tenant, seed, clock)
     await history.run(120)
-    found = await keeps.events.verify(Scope(tenant, "alice"))
+    found = await keeps.service(EventService).verify(Scope(tenant, "alice"))
     assert found.differences == []
     assert history.done > 20
-    await keeps.tenants.erase_tenant(Scope(tenant, "alice"))
+    await keeps.service(TenantService).erase_tenant(Scope(tenant, "alice"))
 
 
 async def test_writers_at_once_leave_what_their_events_tell(keeps: Keeps, tenant: str) -> None:
     histories = [History(keeps, tenant, seed) for seed in range(8)]
     await asyncio.gather(*(history.run(60) for history in histories))
-    found = await keeps.events.verify(Scope(tenant, "alice"))
+    found = await keeps.service(EventService).verify(Scope(tenant, "alice"))
     assert found.differences == []
     assert found.events >= sum(found.compared.values()) > 0
 
@@ -65,7 +67,7 @@ async def test_a_row_that_was_changed_behind_the_log_is_found_and_named(
         tenant,
     )
     await connection.close()
-    found = await keeps.events.verify(memory.scope)
+    found = await keeps.service(EventService).verify(memory.scope)
     assert not found.equal
     assert {(each.table, each.problem, tuple(each.columns)) for each in found.differences} == {
         ("memories", "differs", ("importance",)),
@@ -102,12 +104,12 @@ async def test_a_log_with_a_gap_is_found(
     async with connection.transaction():
         await connection.execute("SELECT set_config('app.log_change', 'erase', true)")
         await connection.execute("DELETE FROM keeps.events WHERE tenant_id = $1 AND sequence > 4", tenant)
-    assert (await keeps.events.verify(memory.scope)).differences[4:] == []
+    assert (await keeps.service(EventService).verify(memory.scope)).differences[4:] == []
     async with connection.transaction():
         await connection.execute("SELECT set_config('app.log_change', 'erase', true)")
         await connection.execute(statement, tenant)
     await connection.close()
-    found = await keeps.events.verify(memory.scope)
+    found = await keeps.service(EventService).verify(memory.scope)
     assert [(each.table, each.row, each.problem) for each in found.differences if each.table == "events"] == problems
 
 
@@ -125,7 +127,7 @@ async def test_words_that_were_changed_in_the_row_and_in_its_event_are_found(
         )
         await connection.execute("UPDATE keeps.memories SET content = 'marlin' WHERE tenant_id = $1", tenant)
     await connection.close()
-    (found,) = (await keeps.events.verify(memory.scope)).differences
+    (found,) = (await keeps.service(EventService).verify(memory.scope)).differences
     assert (found.table, found.row, found.columns) == ("memories", {"memory_id": str(kept.memory_id)}, ["content_hash"])
 
 
@@ -142,7 +144,7 @@ async def test_any_words_of_any_kind_give_their_hash(memory: LocalMemory, keeps:
     said = await memory.remember("As said", kind="episodic", metadata={"speaker": "ann"}, valid_from=moments[2])
     await memory.update(said.memory_id, metadata={"speaker": "bob"}, valid_from=moments[1])
     await memory.remember("Of odd speakers", kind="episodic", metadata={"speaker": {"b": 1e5, "a": 1.0}})
-    found = await keeps.events.verify(memory.scope)
+    found = await keeps.service(EventService).verify(memory.scope)
     assert (found.differences, found.compared["memories"]) == ([], 11)
 
 
@@ -155,7 +157,9 @@ async def test_replay_into_a_schema_rebuilds_rows_as_they_were(
     await memory.append_to_list("log", "one", "plan")
     url = server.url("postgres", "keeps_test")
     schema = "replayed_" + tenant.replace("-", "_")
-    assert {each.table: each.rows for each in await keeps.events.replay(memory.scope, then)}["memories"] == 1
+    assert {each.table: each.rows for each in await keeps.service(EventService).replay(memory.scope, then)}[
+        "memories"
+    ] == 1
     rows = {each.table: each.rows for each in await rebuild(url, schema, tenant, then)}
     assert (rows["memories"], rows["working_memory"]) == (1, 0)
     with pytest.raises(ValidationFailedError, match="already"):
@@ -182,9 +186,9 @@ async def test_a_redacted_log_replays_without_a_trace(
     await bob.append_to_list("both", "from bob", "plan")
     await memory.forget(secret.memory_id, hard=True)
     await memory.delete_plan_state("plan", "k")
-    assert (await keeps.events.verify(memory.scope)).differences == []
-    await keeps.tenants.erase_user(memory.scope, "alice")
-    assert (await keeps.events.verify(bob.scope)).differences == []
+    assert (await keeps.service(EventService).verify(memory.scope)).differences == []
+    await keeps.service(TenantService).erase_user(memory.scope, "alice")
+    assert (await keeps.service(EventService).verify(bob.scope)).differences == []
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     log = await connection.fetch("SELECT events::text FROM keeps.events WHERE tenant_id = $1", tenant)
     await connection.close()
@@ -298,7 +302,7 @@ async def test_retention_keeps_what_replay_needs(server: Any, fresh_database: An
         await memory.append_to_list("log", 2, "plan")
         await memory.create_session(session_id="s")
         await memory.delete_session("s")
-        before = (await keeps.events.verify(memory.scope)).compared
+        before = (await keeps.service(EventService).verify(memory.scope)).compared
         # Half a year later: rows as if a month's partition had taken them when they were recorded.
         await connection.execute(
             "CREATE TABLE keeps.events_2026_01 PARTITION OF keeps.events FOR VALUES FROM ('2026-01-01Z') TO"
@@ -309,13 +313,13 @@ async def test_retention_keeps_what_replay_needs(server: Any, fresh_database: An
         await connection.execute("UPDATE keeps.events SET recorded_at = '2026-01-15Z'")
         await connection.execute("SELECT set_config('app.log_change', '', false)")
         with pytest.raises(ValidationFailedError, match="30 days"):
-            await keeps.events.retire(20)
-        retired = await keeps.events.retire(100)
+            await keeps.service(EventService).retire(20)
+        retired = await keeps.service(EventService).retire(100)
         assert (retired.kept, retired.removed) == (5, 6)
         assert await connection.fetchval("SELECT to_regclass('keeps.events_2026_01')") is None
-        found = await keeps.events.verify(memory.scope)
+        found = await keeps.service(EventService).verify(memory.scope)
         assert (found.differences, found.compared) == ([], before)
-        assert (await keeps.events.retire(100)).removed == 0
+        assert (await keeps.service(EventService).retire(100)).removed == 0
         with pytest.raises(ValidationFailedError, match="is kept from"):
             await memory.recall("lives", as_of=datetime.now(UTC) - timedelta(days=400))
         with pytest.raises(ValidationFailedError, match="no longer kept"):

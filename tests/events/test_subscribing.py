@@ -8,6 +8,7 @@ import pytest
 
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError
 from tests.conftest import admin, cloned, opened_on
@@ -16,7 +17,7 @@ from tests.embedding import SwitchedEmbedder
 
 async def test_cancelled_subscription_leaves_nothing(keeps: Keeps, tenant: str) -> None:
     """Cancelled at any step, also while it reads where the log ends: else it counts against its user for ever."""
-    scope, feed = Scope(tenant, "alice"), keeps.events._feed
+    scope, feed = Scope(tenant, "alice"), keeps.service(EventService)._feed
 
     async def listen() -> None:
         async for _ in keeps.memory(scope).subscribe():
@@ -37,9 +38,9 @@ async def test_subscription_that_cannot_read_leaves_nothing(
 ) -> None:
     name = await cloned(server)
     async with await opened_on(server.url("keeps_app", name), shared) as keeps, admin(server) as connection:
-        subscription = keeps.events._feed.subscribe(Scope(tenant, "alice"), after=None)
+        subscription = keeps.service(EventService)._feed.subscribe(Scope(tenant, "alice"), after=None)
         await connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
         await connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name)
         with pytest.raises(UnavailableError):
             await subscription.__aenter__()
-        assert not keeps.events._feed._open
+        assert not keeps.service(EventService)._feed._open

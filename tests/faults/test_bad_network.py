@@ -16,6 +16,7 @@ import pytest
 from keeps.bootstrap import open_keeps
 from keeps.db import cell, pool, transaction
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import UnavailableError
@@ -165,7 +166,7 @@ async def test_writers_go_on_through_resets_and_answers_cut_in_half(
     assert len(held) == len(set(held)), "nothing is there twice"
     assert told.stored <= set(held), "what was acknowledged is there"
     assert len(held) <= len(told.stored) + told.failed
-    assert (await keeps.events.verify(Scope(tenant))).differences == []
+    assert (await keeps.service(EventService).verify(Scope(tenant))).differences == []
 
 
 @pytest.mark.load
@@ -191,4 +192,4 @@ async def test_late_answers_are_waited_for_and_answers_that_never_come_are_not(
     held = await _all(keeps, tenant)
     assert len(held) == len(set(held))
     assert told.stored <= set(held)
-    assert (await keeps.events.verify(Scope(tenant))).differences == []
+    assert (await keeps.service(EventService).verify(Scope(tenant))).differences == []

@@ -18,6 +18,7 @@ from keeps.db import cell
 from keeps.db.embedded import EmbeddedPostgres, inspect_home
 from keeps.db.embedded.home import remove_home
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import UnavailableError
@@ -104,7 +105,7 @@ async def test_what_was_acknowledged_is_there_when_there_is_room_again(
         await write("After.")
         await asyncio.sleep(0.02)
     assert await _held(keeps) == told
-    assert (await keeps.events.verify(Scope("acme"))).differences == []
+    assert (await keeps.service(EventService).verify(Scope("acme"))).differences == []
     await keeps.close()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 
 
@@ -45,5 +46,5 @@ async def test_a_clock_that_jumps_changes_no_order(app_url: str, shared: Any, te
         assert [each.key_id for each in await alice.admin.list_keys()] == [key.key_id]
         context = await alice.context("Where does Alice live?")
         assert seen[-1] in context.text
-        verified = await keeps.events.verify(alice.scope)
+        verified = await keeps.service(EventService).verify(alice.scope)
         assert verified.equal, verified.differences

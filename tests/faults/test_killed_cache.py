@@ -16,6 +16,7 @@ from keeps.access.rates import Rates
 from keeps.cache.redis import session_key, tenant_keys
 from keeps.engine import Keeps
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
 from tests.conftest import until
 from tests.valkey import Valkey
 
@@ -110,9 +111,9 @@ async def test_no_copy_stays_of_what_is_forgotten_deleted_or_erased(cached: Keep
     await alice.delete_session("s1")
     await alice.forget(told.messages[0].memory_id)
     assert client.keys(f"mem:session:{tenant}:alice/*") == [f"mem:session:{tenant}:alice/s2".encode()]
-    await cached.tenants.erase_user(alice.scope, "alice")
+    await cached.service(TenantService).erase_user(alice.scope, "alice")
     assert client.keys(f"mem:session:{tenant}:*") == [f"mem:session:{tenant}:bob/s1".encode()]
-    await cached.tenants.erase_tenant(alice.scope)
+    await cached.service(TenantService).erase_tenant(alice.scope)
     assert client.keys(f"mem:session:{tenant}:*") == []
     client.close()
 

@@ -12,6 +12,7 @@ import pytest
 
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from tests.conftest import admin
 from tests.faults.test_killed_service import KEEPS
@@ -64,4 +65,4 @@ async def test_killed_in_the_middle_of_a_job_and_gone_on(
         alice = keeps.memory(Scope("tenant", "alice"))
         operations = (await alice.operations()).items
         assert {each.status for each in operations} == {"running", "completed"}, "the killed run's receipt says so"
-        assert (await keeps.events.verify(alice.scope)).equal
+        assert (await keeps.service(EventService).verify(alice.scope)).equal

@@ -14,6 +14,7 @@ import pytest
 from keeps.bootstrap import open_keeps
 from keeps.db.embedded import inspect_home
 from keeps.db.embedded.binaries import choose_run_user
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import UnavailableError
@@ -86,7 +87,7 @@ async def test_processes_that_are_killed_under_writers_lose_and_double_nothing(
     assert len(held) == len(set(held)), "nothing is there twice"
     assert told <= set(held), "what was acknowledged is there"
     assert len(held) <= len(told) + failed
-    assert (await keeps.events.verify(Scope(SCOPE.tenant_id))).differences == []
+    assert (await keeps.service(EventService).verify(Scope(SCOPE.tenant_id))).differences == []
     await keeps.close()
 
 
@@ -107,5 +108,5 @@ async def test_what_needs_more_memory_than_there_is_says_so_and_the_next_call_wo
         _limit(each, "unlimited")
     await memory.remember("After.")
     assert {each.content for each in (await memory.list(limit=200)).items} == {"Before.", "After."}
-    assert (await keeps.events.verify(Scope(SCOPE.tenant_id))).differences == []
+    assert (await keeps.service(EventService).verify(Scope(SCOPE.tenant_id))).differences == []
     await keeps.close()

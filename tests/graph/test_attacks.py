@@ -9,7 +9,11 @@ import asyncpg
 import pytest
 
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
+from keeps.transfer.service import TransferService
+from keeps.webhooks.service import WebhookService
 from keeps_client.errors import ConflictError, NotFoundError
 
 
@@ -29,7 +33,7 @@ async def log_of(server: Any, tenant: str) -> str:
 
 
 async def equal(keeps: Keeps, tenant: str) -> bool:
-    found = await keeps.events.verify(Scope(tenant, "ann"))
+    found = await keeps.service(EventService).verify(Scope(tenant, "ann"))
     assert found.differences == []
     return True
 
@@ -73,10 +77,10 @@ async def test_an_import_after_erasure_brings_back_only_what_it_holds(keeps: Kee
     told = await bob.remember("Bob knows A.")
     await bob.add_relation(await bob.add_entity("B"), shared.entity_id, "knows")
     await bob.add_mention(told.memory_id, shared.entity_id)
-    lines = [line async for line in keeps.transfer.export(ann.scope, "ann")]
-    await keeps.tenants.erase_user(ann.scope, "ann")
+    lines = [line async for line in keeps.service(TransferService).export(ann.scope, "ann")]
+    await keeps.service(TenantService).erase_user(ann.scope, "ann")
     assert await equal(keeps, tenant)
-    assert (await keeps.transfer.import_lines(ann.scope, lines)).stored == 1
+    assert (await keeps.service(TransferService).import_lines(ann.scope, lines)).stored == 1
     assert await equal(keeps, tenant)
 
 
@@ -84,9 +88,11 @@ async def test_a_mention_goes_with_its_memory_also_in_the_log(keeps: Keeps, tena
     (ann,) = of(keeps, tenant, "ann")
     told = await ann.remember("Ann met Al.")
     await ann.add_mention(told.memory_id, (await ann.add_entity("Al")).entity_id)
-    lines = [line async for line in keeps.transfer.export(ann.scope, "ann") if '"type": "memory"' in line]
+    lines = [
+        line async for line in keeps.service(TransferService).export(ann.scope, "ann") if '"type": "memory"' in line
+    ]
     await ann.forget(told.memory_id, hard=True)
-    await keeps.transfer.import_lines(ann.scope, lines)
+    await keeps.service(TransferService).import_lines(ann.scope, lines)
     assert await equal(keeps, tenant)
 
 
@@ -105,7 +111,9 @@ async def test_imported_mentions_are_of_ones_own_memories(keeps: Keeps, tenant: 
         "created_at": "2026-01-01T00:00:00Z",
         "updated_at": "2026-01-01T00:00:00Z",
     }
-    summary = await keeps.transfer.import_lines(bob.scope, [json.dumps({"type": "mention", "row": row})])
+    summary = await keeps.service(TransferService).import_lines(
+        bob.scope, [json.dumps({"type": "mention", "row": row})]
+    )
     assert (summary.stored, summary.failed) == (0, 1)
 
 
@@ -121,9 +129,9 @@ async def test_merges_of_merges_are_undone_in_turn(keeps: Keeps, tenant: str) ->
         await ann.unmerge_entity(c.entity_id)
     with pytest.raises(ConflictError, match="merged into"):
         await ann.add_entity("B", entity_type="person", entity_id=b.entity_id, properties={"x": 1})
-    lines = [line async for line in keeps.transfer.export(ann.scope, "ann")]
+    lines = [line async for line in keeps.service(TransferService).export(ann.scope, "ann")]
     other = Scope(f"{tenant}-2", "root")
-    assert (await keeps.transfer.import_lines(other, lines)).errors == []
+    assert (await keeps.service(TransferService).import_lines(other, lines)).errors == []
     await ann.unmerge_entity(b.entity_id)
     await ann.unmerge_entity(c.entity_id)
     assert len(await ann.get_relations(c.entity_id)) == 1
@@ -208,7 +216,7 @@ async def test_long_names_are_folders_too_and_can_be_erased(keeps: Keeps, tenant
     await long.write_entry("markdown", "a", "v")
     assert (await long.recall("hello")).hits
     assert (await long.forget(namespace="n", key="k")).status == "forgotten"
-    receipt = await keeps.tenants.erase_user(long.scope, user)
+    receipt = await keeps.service(TenantService).erase_user(long.scope, user)
     assert (receipt.complete, receipt.removed["provider markdown"]) == (True, 1)
 
 
@@ -217,7 +225,7 @@ async def test_an_erased_administrator_is_no_longer_named(keeps: Keeps, tenant: 
 
     (ann,) = of(keeps, tenant, "ann")
     await ann.remember("x")
-    await keeps.webhooks.add(ann.scope, NewWebhook(url="https://example.com"))
-    await keeps.tenants.erase_user(ann.scope, "ann")
-    (held,) = await keeps.webhooks.list(Scope(tenant, "bob"))
+    await keeps.service(WebhookService).add(ann.scope, NewWebhook(url="https://example.com"))
+    await keeps.service(TenantService).erase_user(ann.scope, "ann")
+    (held,) = await keeps.service(WebhookService).list(Scope(tenant, "bob"))
     assert held.created_by == ""

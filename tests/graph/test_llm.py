@@ -12,6 +12,7 @@ import pytest
 from keeps.ai.chat import OpenAIChat
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import NotConfiguredError, UnavailableError
@@ -61,7 +62,7 @@ async def test_a_right_answer_gives_types_and_edges(keeps: Keeps, script: Script
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.read_entities(again=True)
     assert len(await memory.get_relations((await memory.list_entities(name="Alice")).items[0].entity_id)) == 1
-    assert (await keeps.events.verify(memory.scope)).differences == []
+    assert (await keeps.service(EventService).verify(memory.scope)).differences == []
 
 
 async def test_lies_are_left_out(keeps: Keeps, script: Script, tenant: str) -> None:

@@ -19,6 +19,7 @@ from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMem
 from examples.claude_memory import main
 
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.integrations.claude import KeepsAsyncMemoryTool, KeepsMemoryTool
 from keeps.scope import Scope
 from tests.serving import token
@@ -157,7 +158,7 @@ async def test_a_file_is_a_memory_with_a_history(
     assert "walnuts" in await answer(tool, command="view", path="/memories/alice/diet.md")
     await tool.clear_all_memory()
     assert "diet" not in await answer(tool, command="view", path="/memories")
-    assert (await keeps.events.verify(alice.scope)).differences == []
+    assert (await keeps.service(EventService).verify(alice.scope)).differences == []
 
 
 async def test_two_that_write_at_once_lose_nothing(tool: KeepsAsyncMemoryTool) -> None:

@@ -17,6 +17,7 @@ from mcp import Client
 from mem0 import AsyncMemoryClient
 
 from keeps.engine import Keeps
+from keeps.indexing.service import Indexer
 from keeps.integrations.adk import KeepsMemoryService, KeepsTools
 from keeps.integrations.langchain import KeepsRetriever
 from keeps.integrations.langgraph import KeepsStore
@@ -83,8 +84,8 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
                 await tools.store_memory(text, "told", f"m{number}", context)
                 await store.aput((user,), f"m{number}", {"text": text})
             for each in (user, f"{user}-tools"):
-                await keeps.indexer.settle(Scope(tenant, each))
-            await keeps.indexer.settle(memory.scope)
+                await keeps.service(Indexer).settle(Scope(tenant, each))
+            await keeps.service(Indexer).settle(memory.scope)
             async with Client(memory_server(lambda memory=memory: memory)) as mcp, http:
                 for question, answers in person["questions"][: QUESTIONS - asked]:
                     told = {

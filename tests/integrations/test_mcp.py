@@ -25,10 +25,13 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult, TextResourceContents
 
+from keeps.access.keys import KeyService
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.integrations.mcp import graph_server, memory_server
 from keeps.integrations.mcp.answers import MOST_TOKENS, tokens
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
 from keeps_client import MemoryClient
 from keeps_client.models import NewKey
 from tests.conftest import until
@@ -343,11 +346,11 @@ async def test_listening_ends_with_its_key(
 ) -> None:
     monkeypatch.setattr("keeps.server.open_streams.CHECK_SECONDS", 0.05)
     root, alice = Scope(tenant, "root", roles=frozenset({"admin"})), keeps.memory(Scope(tenant, "alice"))
-    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
+    made = await keeps.service(KeyService).make(root, NewKey(name="one", user_id="alice"))
     await alice.remember(HENS)
 
     def is_open() -> bool:
-        return any(each.scope.tenant_id == tenant for each in keeps.events._feed._open)
+        return any(each.scope.tenant_id == tenant for each in keeps.service(EventService)._feed._open)
 
     async with serving(keeps, auth="jwt+keys", jwt_secret=JWT_SECRET) as url:
         bearer = token(tenant, "alice", exp=int(time.time()) + 5) if end == "token" else made.secret
@@ -357,9 +360,9 @@ async def test_listening_ends_with_its_key(
         ):
             await until(is_open, "the subscription began")
             if end == "key":
-                await keeps.keys.revoke(root, made.key_id)
+                await keeps.service(KeyService).revoke(root, made.key_id)
             elif end == "user":
-                await keeps.tenants.erase_user(root, "alice")
+                await keeps.service(TenantService).erase_user(root, "alice")
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(15 if end == "token" else 10):
                     async for _ in changes:

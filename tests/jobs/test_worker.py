@@ -13,15 +13,16 @@ import pytest
 
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.engine import Keeps
-from keeps.jobs.worker import MAX_ATTEMPTS, Worker, queue_on
+from keeps.events.service import EventService
+from keeps.jobs.worker import MAX_ATTEMPTS, JobQueue, Worker, queue_on
 from keeps.lifecycle.service import Lifecycle
-from keeps.operations.jobs import JOBS
+from keeps.parts import PARTS
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError, UnavailableError
 from tests.conftest import admin, until
 from tests.lifecycle.conftest import MovingClock
 
-SCHEDULED = [job for job in JOBS if job.name != "index"]
+SCHEDULED = [job for part in PARTS for job in part.jobs if job.period is not None]
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ async def test_what_is_due_runs_and_is_due_again_a_period_later(
         await memory.remember("The harbour is grey today, as so often.", kind="episodic")
     clock.forward(days=10)
     await scheduled(server, own_database, clock, hours=1)
-    worker = working.worker
+    worker = working.service(Worker)
     worker.start()
     clock.forward(hours=2)
     async with working.database.main.dedicated_connection() as connection:
@@ -68,7 +69,7 @@ async def test_what_is_due_runs_and_is_due_again_a_period_later(
         due = dict(await connection.fetch("SELECT job, min(due_at) FROM keeps.tenant_jobs GROUP BY job"))
     assert due["decay"] == clock.now + timedelta(hours=1)
     assert due["consolidation"] == clock.now + timedelta(days=7)
-    assert await working.queue.status() == []
+    assert await working.service(JobQueue).status() == []
 
 
 class _Broken:
@@ -95,17 +96,17 @@ async def test_a_job_that_keeps_failing_is_held_until_somebody_retries_it(
     held = []
     while not held:
         await asyncio.sleep(0.05)
-        held = await working.queue.held()
+        held = await working.service(JobQueue).held()
     await worker.close()
     assert broken.asked == MAX_ATTEMPTS + 1
     assert [(each.job, each.tenant_id) for each in held] == [("decay", "tenant")]
     with pytest.raises(NotFoundError):
-        await working.queue.retry(held[0].id + 1)
-    assert await working.queue.retry(held[0].id) == 1
-    working.worker.start()
-    await until(lambda: working.worker.done >= 1, "the job runs again")
-    await working.worker.close()
-    assert await working.queue.held() == []
+        await working.service(JobQueue).retry(held[0].id + 1)
+    assert await working.service(JobQueue).retry(held[0].id) == 1
+    working.service(Worker).start()
+    await until(lambda: working.service(Worker).done >= 1, "the job runs again")
+    await working.service(Worker).close()
+    assert await working.service(JobQueue).held() == []
 
 
 @pytest.mark.meaning
@@ -118,14 +119,14 @@ async def test_a_run_that_is_stopped_goes_on_where_it_was(
             [{"content": f"Remark {part}/{number}.", "kind": "episodic"} for number in range(200)]
         )
     clock.forward(days=10)
-    first = await living.lifecycle.run(tenant, "decay", seconds=0.0)
+    first = await living.service(Lifecycle).run(tenant, "decay", seconds=0.0)
     due = "SELECT due_at FROM keeps.tenant_jobs WHERE tenant_id = $1 AND job = 'decay'"
     async with admin(server, own_database) as connection:
         assert await connection.fetchval(due, tenant) == clock.now, "the rest is due at once"
-    second = await living.lifecycle.run(tenant, "decay")
+    second = await living.service(Lifecycle).run(tenant, "decay")
     assert first is None or first.counts["archived"] in (200, 400, 600)
     assert (first.counts["archived"] if first else 0) + (second.counts["archived"] if second else 0) == 600
-    assert (await living.events.verify(alice.scope)).equal
+    assert (await living.service(EventService).verify(alice.scope)).equal
 
 
 @pytest.fixture

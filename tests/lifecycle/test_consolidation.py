@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.lifecycle.duplicates import same_fact
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from tests.lifecycle.conftest import MovingClock
 
@@ -41,7 +43,7 @@ async def test_near_duplicates_are_merged_with_their_origin_and_apart_again(
     other = await alice.remember("On Fridays Alice hikes in the 3 hills.")
     before = (await alice.list()).items
     clock.forward(days=1)
-    done = await living.lifecycle.run(tenant, "consolidation")
+    done = await living.service(Lifecycle).run(tenant, "consolidation")
     assert done.counts == {"merged": 1}
     kept = await alice.get(two.memory_id)
     assert (kept.tags, kept.importance) == (("hills", "sport"), 0.8)
@@ -49,13 +51,13 @@ async def test_near_duplicates_are_merged_with_their_origin_and_apart_again(
     assert (await alice.get(one.memory_id)).superseded_by == two.memory_id
     assert [each.memory_id for each in (await alice.list()).items] == [other.memory_id, two.memory_id]
     assert "sport" in [tag for hit in (await alice.recall("sport")).hits for tag in hit.memory.tags]
-    assert await living.lifecycle.run(tenant, "consolidation") is None
+    assert await living.service(Lifecycle).run(tenant, "consolidation") is None
     assert (await alice.undo(done.operation_id)).counts == {"merged": 1, "undone": 2}
     assert (await alice.list()).items == before
-    assert (await living.events.verify(alice.scope)).equal
+    assert (await living.service(EventService).verify(alice.scope)).equal
     clock.forward(days=8)
     await alice.update(one.memory_id, importance=0.5)
-    assert await living.lifecycle.run(tenant, "consolidation") is None, "what was taken back is not done again"
+    assert await living.service(Lifecycle).run(tenant, "consolidation") is None, "what was taken back is not done again"
 
 
 async def test_a_week_of_faded_activities_becomes_one_summary(living: Keeps, clock: MovingClock, tenant: str) -> None:
@@ -64,15 +66,15 @@ async def test_a_week_of_faded_activities_becomes_one_summary(living: Keeps, clo
         await agent.log_activity(f"Watered the tomatoes; bed {day} must be weeded by Friday.")
         clock.forward(hours=20)
     clock.forward(days=20)
-    await living.lifecycle.run(tenant, "decay")
-    done = await living.lifecycle.run(tenant, "consolidation")
+    await living.service(Lifecycle).run(tenant, "decay")
+    done = await living.service(Lifecycle).run(tenant, "consolidation")
     assert done.counts == {"summarised": 1}
     (summary,) = (await agent.list(filters={"content_type": {"eq": "summary"}})).items
     assert summary.content.startswith("Daily log, week of 2026-03-02: 6 entries.\n- Watered the tomatoes; bed 0")
-    assert await living.lifecycle.run(tenant, "consolidation") is None
+    assert await living.service(Lifecycle).run(tenant, "consolidation") is None
     await agent.undo(done.operation_id)
     assert (await agent.list(filters={"content_type": {"eq": "summary"}})).items == []
-    assert (await living.events.verify(agent.scope)).equal
+    assert (await living.service(EventService).verify(agent.scope)).equal
 
 
 async def test_what_nobody_read_for_half_a_year_is_flagged(living: Keeps, clock: MovingClock, tenant: str) -> None:
@@ -80,7 +82,7 @@ async def test_what_nobody_read_for_half_a_year_is_flagged(living: Keeps, clock:
     old = await alice.remember("The old printer stood on the third floor.", importance=0.4)
     kept = await alice.remember("Alice is allergic to peanuts.")
     clock.forward(days=200)
-    done = await living.lifecycle.run(tenant, "consolidation")
+    done = await living.service(Lifecycle).run(tenant, "consolidation")
     assert done.counts == {"stale": 1}
     assert (await alice.get(old.memory_id)).metadata["stale_since"] == "2026-09-18"
     assert "stale_since" not in (await alice.get(kept.memory_id)).metadata

@@ -12,6 +12,7 @@ from keeps.bootstrap import open_keeps
 from keeps.db.statements import Statement
 from keeps.engine import Keeps
 from keeps.lifecycle.gist import NAMESPACE
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from keeps.settings import Settings, load_settings
 from keeps_client.errors import ValidationFailedError
@@ -33,7 +34,7 @@ async def test_the_gist_of_a_message_ends_with_it(living: Keeps, clock: MovingCl
             ttl_days=days,
         )
     clock.forward(days=20)
-    await living.lifecycle.run(tenant, "decay")
+    await living.service(Lifecycle).run(tenant, "decay")
     gists = {each.session_id: each for each in (await alice.list(filters={"namespace": {"eq": NAMESPACE}})).items}
     assert gists["s1"].expires_at == clock.now + timedelta(days=20)
     assert gists["s2"].expires_at is None
@@ -56,8 +57,8 @@ async def test_the_summary_of_a_week_ends_with_the_first_of_its_entries(
         clock.forward(hours=20)
     first = clock.now - timedelta(hours=100) + timedelta(days=61)
     clock.forward(days=20)
-    await living.lifecycle.run(tenant, "decay")
-    assert (await living.lifecycle.run(tenant, "consolidation")).counts == {"summarised": 1}
+    await living.service(Lifecycle).run(tenant, "decay")
+    assert (await living.service(Lifecycle).run(tenant, "consolidation")).counts == {"summarised": 1}
     (summary,) = (await agent.list(filters={"content_type": {"eq": "summary"}})).items
     assert summary.expires_at == first
 
@@ -69,7 +70,7 @@ async def test_what_stands_for_several_is_kept_as_long_as_any_of_them(
     await alice.remember("On Fridays Alice hikes in the hills.", ttl_days=400)
     kept = await alice.remember("Well, Alice hikes in the hills on Fridays.", ttl_days=30)
     clock.forward(days=1)
-    assert (await living.lifecycle.run(tenant, "consolidation")).counts == {"merged": 1}
+    assert (await living.service(Lifecycle).run(tenant, "consolidation")).counts == {"merged": 1}
     assert (await alice.get(kept.memory_id)).expires_at == clock.now + timedelta(days=399)
 
 
@@ -100,7 +101,7 @@ async def test_an_installation_sets_lengths_and_ends(
         lasting = await alice.remember("Alice was born in York.", ttl_days=1_000)
         assert (await alice.get(lasting.memory_id)).expires_at == clock.now + timedelta(days=1_000)
         clock.forward(days=11)
-        done = await keeps.lifecycle.run(tenant, "expiry")
+        done = await keeps.service(Lifecycle).run(tenant, "expiry")
         assert done.counts == {"expired": 1}
         async with keeps.database.scoped(alice.scope) as tx:
             row = await tx.fetch_row(DUE, tenant)

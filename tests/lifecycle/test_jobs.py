@@ -11,9 +11,14 @@ from keeps.clock import new_id
 from keeps.db.session import Tx
 from keeps.db.statements import Statement
 from keeps.engine import Keeps, LocalMemory
+from keeps.events.service import EventService
+from keeps.lifecycle.service import Lifecycle
 from keeps.memories.types import MemoryRow
-from keeps.operations.service import QUERIES, Change, Run, record
+from keeps.operations.service import QUERIES, Change, OperationService, record
+from keeps.part import Run
+from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import Memory
 from tests.lifecycle.conftest import MovingClock
@@ -32,7 +37,7 @@ async def test_what_nobody_reads_is_archived_after_a_week(living: Keeps, clock: 
     talk = await alice.remember(SMALL_TALK, kind="episodic", importance=0.5)
     fact = await alice.remember("Alice lives in Leeds.")
     clock.forward(days=6)
-    assert await living.lifecycle.run(tenant, "decay") is None
+    assert await living.service(Lifecycle).run(tenant, "decay") is None
     life = (await alice.get(talk.memory_id)).life
     assert life is not None
     assert life.retention is not None
@@ -40,7 +45,7 @@ async def test_what_nobody_reads_is_archived_after_a_week(living: Keeps, clock: 
     assert timedelta(days=1) < life.fades_at - clock.now < timedelta(days=1, hours=1)
     assert (await alice.get(fact.memory_id)).life.retention is None
     clock.forward(days=2)
-    done = await living.lifecycle.run(tenant, "decay")
+    done = await living.service(Lifecycle).run(tenant, "decay")
     assert done.counts == {"archived": 1}
     assert (await alice.get(talk.memory_id)).archived_at == clock.now
     assert (await alice.get(fact.memory_id)).archived_at is None, "long-term memories do not fade"
@@ -53,7 +58,7 @@ async def test_what_nobody_reads_is_archived_after_a_week(living: Keeps, clock: 
 
 async def archive(keeps: Keeps, clock: MovingClock, tenant: str) -> None:
     clock.forward(days=60)
-    while await keeps.lifecycle.run(tenant, "decay") is not None:
+    while await keeps.service(Lifecycle).run(tenant, "decay") is not None:
         pass
 
 
@@ -91,15 +96,15 @@ async def test_a_relevant_archived_memory_is_revived(living: Keeps, clock: Movin
     shared = await bob.remember("Otto broke his ankle skating.", visibility="tenant", **talk)
     await archive(living, clock, tenant)
     await alice.recall("Who broke a wrist skating?", explain=True)
-    await living.access.flush()
+    await living.service(AccessBuffer).flush()
     assert (await alice.get(wrist.memory_id)).archived_at is not None, "an explanation is no use of the memory"
     await alice.recall("Who broke a wrist skating?")
-    await living.access.flush()
+    await living.service(AccessBuffer).flush()
     assert (await alice.get(wrist.memory_id)).archived_at is None
     assert (await alice.history(wrist.memory_id))[-1].type == "memory.restored"
     assert (await alice.get(rain.memory_id)).archived_at is not None, "what is irrelevant stays archived"
     assert (await bob.get(shared.memory_id)).archived_at is not None, "a reader cannot change another user's memory"
-    assert await living.lifecycle.run(tenant, "decay") is None, "a revived memory is fresh"
+    assert await living.service(Lifecycle).run(tenant, "decay") is None, "a revived memory is fresh"
 
 
 async def test_a_readers_recall_revives_nothing_of_the_owner(living: Keeps, clock: MovingClock, tenant: str) -> None:
@@ -108,7 +113,7 @@ async def test_a_readers_recall_revives_nothing_of_the_owner(living: Keeps, cloc
     await bob.recall("Who broke an ankle skating?")  # counted while current
     await archive(living, clock, tenant)
     await alice.recall("Who broke an ankle skating?")
-    await living.access.flush()
+    await living.service(AccessBuffer).flush()
     assert (await bob.get(otto.memory_id)).archived_at is not None
 
 
@@ -119,7 +124,7 @@ async def test_a_revival_is_dated_when_it_was_read(living: Keeps, clock: MovingC
     archived = clock.now
     clock.forward(days=2)
     await alice.recall("Who broke a wrist skating?")
-    await living.access.flush()
+    await living.service(AccessBuffer).flush()
     restored = (await alice.history(wrist.memory_id))[-1]
     assert (restored.type, restored.time) == ("memory.restored", clock.now)
     before = await alice.recall("Who broke a wrist skating?", as_of=archived, include_archived=False)
@@ -130,7 +135,7 @@ async def test_irrelevant_hits_keep_fading(living: Keeps, clock: MovingClock, te
     alice = living.memory(Scope(tenant, "alice"))
     talk = await alice.remember("It rained on the tent all night.", kind="episodic", importance=0.5)
     await alice.recall("What is the capital of Mongolia?")
-    await living.access.flush()
+    await living.service(AccessBuffer).flush()
     assert (await alice.get(talk.memory_id)).life.access_count == 0
 
 
@@ -139,9 +144,9 @@ async def test_reading_puts_fading_off(living: Keeps, clock: MovingClock, tenant
     await alice.remember(SMALL_TALK, kind="episodic", importance=0.5)
     clock.forward(days=6)
     await alice.recall("weather at the harbour")
-    await living.access.flush()
+    await living.service(AccessBuffer).flush()
     clock.forward(days=2)
-    assert await living.lifecycle.run(tenant, "decay") is None
+    assert await living.service(Lifecycle).run(tenant, "decay") is None
 
 
 async def test_what_defines_somebody_is_promoted_and_small_talk_is_not(
@@ -151,11 +156,11 @@ async def test_what_defines_somebody_is_promoted_and_small_talk_is_not(
     kept = await alice.remember(ALLERGY, kind="episodic", role="user")
     talk = await alice.remember(SMALL_TALK, kind="episodic", role="user")
     clock.forward(hours=2)
-    done = await living.lifecycle.run(tenant, "promotion")
+    done = await living.service(Lifecycle).run(tenant, "promotion")
     assert done.counts == {"promoted": 1}
     assert (await alice.get(kept.memory_id)).layer == "long_term"
     assert (await alice.get(talk.memory_id)).layer == "short_term"
-    assert await living.lifecycle.run(tenant, "promotion") is None, "running again changes nothing"
+    assert await living.service(Lifecycle).run(tenant, "promotion") is None, "running again changes nothing"
 
 
 @pytest.mark.meaning
@@ -168,7 +173,7 @@ async def test_what_would_fade_is_looked_at_once_more_by_its_meaning(
     talk = await alice.remember("the seagulls are screaming outside again", kind="episodic", role="user")
     given = await alice.remember(f"{words}!", kind="episodic", role="user", importance=0.3)
     clock.forward(days=20)
-    done = await living.lifecycle.run(tenant, "decay")
+    done = await living.service(Lifecycle).run(tenant, "decay")
     assert done is not None
     assert done.counts == {"archived": 2, "promoted": 1}
     assert (await alice.get(decided.memory_id)).layer == "long_term"
@@ -176,22 +181,22 @@ async def test_what_would_fade_is_looked_at_once_more_by_its_meaning(
         assert (await alice.get(faded.memory_id)).archived_at == clock.now, "who gave an importance is believed"
     await alice.undo(done.operation_id)
     assert (await alice.get(decided.memory_id)).layer == "short_term"
-    assert await living.lifecycle.run(tenant, "decay") is None, "what was undone is left alone"
+    assert await living.service(Lifecycle).run(tenant, "decay") is None, "what was undone is left alone"
 
 
 async def test_an_expired_memory_is_forgotten_then_removed(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     kept = await alice.remember("The door code is 4711.", ttl_days=1)
     clock.forward(days=2)
-    assert (await living.lifecycle.run(tenant, "expiry")).counts == {"expired": 1}
+    assert (await living.service(Lifecycle).run(tenant, "expiry")).counts == {"expired": 1}
     assert (await alice.get(kept.memory_id)).deleted_at == clock.now
     clock.forward(days=29)
-    assert await living.lifecycle.run(tenant, "expiry") is None
+    assert await living.service(Lifecycle).run(tenant, "expiry") is None
     clock.forward(days=2)
-    assert (await living.lifecycle.run(tenant, "expiry")).counts == {"removed": 1}
+    assert (await living.service(Lifecycle).run(tenant, "expiry")).counts == {"removed": 1}
     with pytest.raises(NotFoundError):
         await alice.get(kept.memory_id)
-    assert (await living.events.verify(alice.scope)).equal
+    assert (await living.service(EventService).verify(alice.scope)).equal
 
 
 @pytest.mark.meaning
@@ -203,7 +208,7 @@ async def test_undoing_a_run_restores_every_row_exactly(living: Keeps, clock: Mo
         )
     before = [await whole(user) for user in users]
     clock.forward(days=30)
-    done = await living.lifecycle.run(tenant, "decay")
+    done = await living.service(Lifecycle).run(tenant, "decay")
     assert done.counts == {"archived": 500}
     assert done.undoable
     changed = await users[0].operation(done.operation_id)
@@ -211,7 +216,7 @@ async def test_undoing_a_run_restores_every_row_exactly(living: Keeps, clock: Mo
     undone = await users[1].undo(done.operation_id)
     assert (undone.status, undone.counts) == ("undone", {"archived": 500, "undone": 500})
     assert [await whole(user) for user in users] == before
-    assert (await living.events.verify(users[0].scope)).equal
+    assert (await living.service(EventService).verify(users[0].scope)).equal
     assert (await users[1].undo(done.operation_id)).undone_at == undone.undone_at, "undoing twice is once"
 
 
@@ -219,13 +224,13 @@ async def test_undoing_leaves_alone_what_was_changed_since(living: Keeps, clock:
     alice = living.memory(Scope(tenant, "alice"))
     kept = await alice.remember(ALLERGY, kind="episodic")
     clock.forward(hours=2)
-    done = await living.lifecycle.run(tenant, "promotion")
+    done = await living.service(Lifecycle).run(tenant, "promotion")
     await alice.forget(kept.memory_id)
     await alice.restore(kept.memory_id)
     assert (await alice.undo(done.operation_id)).counts == {"promoted": 1, "undone": 1}
     other = await alice.remember("My daughter Mia is allergic to nuts.", kind="episodic", importance=1.0)
     clock.forward(hours=2)
-    again = await living.lifecycle.run(tenant, "promotion")
+    again = await living.service(Lifecycle).run(tenant, "promotion")
     assert (await alice.get(kept.memory_id)).layer == "short_term", "what was taken back is not done again"
     await alice.forget(other.memory_id, hard=True)
     assert (await alice.undo(again.operation_id)).counts == {"promoted": 1}, "what is gone stays gone"
@@ -238,7 +243,7 @@ async def test_undoing_removes_nothing_that_was_changed_since(living: Keeps, clo
     run = Run(new_id(), tenant, "consolidation", clock.now)
     await living.database.write(alice.scope, lambda tx: record(tx, run, [Change(None, row)]))
     run.counts["gists"] += 1
-    await living.operations.finish(run, None)
+    await living.service(OperationService).finish(run, None)
     await alice.update(made.memory_id, content="A summary that Alice corrected.")
     assert (await alice.undo(run.operation_id)).counts == {"gists": 1, "changed_since": 1}
     assert (await alice.get(made.memory_id)).content == "A summary that Alice corrected."
@@ -248,7 +253,7 @@ async def test_an_undo_has_its_time(living: Keeps, clock: MovingClock, tenant: s
     alice = living.memory(Scope(tenant, "alice"))
     await alice.remember(ALLERGY, kind="episodic")
     clock.forward(hours=2)
-    done = await living.lifecycle.run(tenant, "promotion")
+    done = await living.service(Lifecycle).run(tenant, "promotion")
     clock.forward(days=31)
     with pytest.raises(ConflictError, match="older than 30 days"):
         await alice.undo(done.operation_id)
@@ -258,7 +263,7 @@ async def test_another_tenant_sees_and_undoes_nothing(living: Keeps, clock: Movi
     alice = living.memory(Scope(tenant, "alice"))
     await alice.remember(ALLERGY, kind="episodic")
     clock.forward(hours=2)
-    done = await living.lifecycle.run(tenant, "promotion")
+    done = await living.service(Lifecycle).run(tenant, "promotion")
     mallory = living.memory(Scope(f"{tenant}-other", "alice"))
     assert (await mallory.operations()).items == []
     for attempt in (mallory.operation, mallory.undo):
@@ -269,7 +274,7 @@ async def test_another_tenant_sees_and_undoes_nothing(living: Keeps, clock: Movi
 
 async def test_an_unknown_job_says_which_there_are(living: Keeps, tenant: str) -> None:
     with pytest.raises(ValidationFailedError, match="promotion"):
-        await living.lifecycle.run(tenant, "dreaming")
+        await living.service(Lifecycle).run(tenant, "dreaming")
 
 
 async def test_forged_changes_write_nothing_else(living: Keeps, clock: MovingClock, tenant: str) -> None:
@@ -278,7 +283,7 @@ async def test_forged_changes_write_nothing_else(living: Keeps, clock: MovingClo
     mine = (await alice.remember(ALLERGY, kind="episodic")).memory
     his = (await bob.remember("Bob's own.")).memory
     clock.forward(hours=2)
-    done = await living.lifecycle.run(tenant, "promotion")
+    done = await living.service(Lifecycle).run(tenant, "promotion")
     forged = {"content": "Forged.", "visibility": "tenant", "user_id": "bob", "memory_id": str(his.memory_id)}
 
     async def forge(tx: Tx) -> None:
@@ -306,28 +311,28 @@ async def test_what_is_brought_back_after_its_time_is_seen(living: Keeps, clock:
     alice = living.memory(Scope(tenant, "alice"))
     kept = await alice.remember("The code of the door is 4711.", ttl_days=1)
     clock.forward(days=2)
-    await living.lifecycle.run(tenant, "expiry")
+    await living.service(Lifecycle).run(tenant, "expiry")
     assert len(await alice.list()) == 0
     assert (await alice.restore(kept.memory_id)).status == "restored"
     assert [each.memory_id for each in (await alice.list()).items] == [kept.memory_id]
-    assert (await living.events.verify(alice.scope)).equal
+    assert (await living.service(EventService).verify(alice.scope)).equal
 
 
 async def test_sources_do_not_grow_stale(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     await alice.add_source("metrics", kind="database", purpose="Users and orders by day")
     clock.forward(days=400)
-    assert await living.lifecycle.run(tenant, "consolidation") is None
+    assert await living.service(Lifecycle).run(tenant, "consolidation") is None
 
 
 async def test_who_undid_something_is_forgotten_with_them(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice, bob = (living.memory(Scope(tenant, name, roles=frozenset({"admin"}))) for name in ("alice", "bob"))
     await alice.remember(ALLERGY, kind="episodic")
     clock.forward(hours=2)
-    done = await living.lifecycle.run(tenant, "promotion")
+    done = await living.service(Lifecycle).run(tenant, "promotion")
     assert (await bob.undo(done.operation_id)).undone_by == "bob"
     await bob.remember("so that there is a Bob")
-    await living.tenants.erase_user(bob.scope, "bob")
+    await living.service(TenantService).erase_user(bob.scope, "bob")
     assert (await alice.operation(done.operation_id)).undone_by == ""
 
 
@@ -337,7 +342,7 @@ async def test_what_is_archived_is_not_found_by_a_word_that_the_model_does_not_k
     alice = living.memory(Scope(tenant, "alice"))
     kept = await alice.remember("we put up the nordwind tent there, nice", kind="episodic", importance=0.1)
     clock.forward(days=40)
-    await living.lifecycle.run(tenant, "decay")
+    await living.service(Lifecycle).run(tenant, "decay")
     for query in ("nordwind", "nordwint", "where is the nordwind tent?"):
         assert kept.memory_id not in [
             hit.memory.memory_id for hit in (await alice.recall(query, include_archived=False)).hits

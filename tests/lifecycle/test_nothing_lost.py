@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from keeps.cli.main import app
 from keeps.engine import Keeps
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client.models import Event, Memory, RecallResult
@@ -125,7 +126,7 @@ async def archive(living: Keeps, clock: MovingClock, past: Past, tenant: str) ->
         made = [await memory.remember(text, kind="episodic", importance=0.1, index="later") for text in FADED]
         faded[user] = [each.memory_id for each in made]
     clock.forward(days=23)
-    while await living.lifecycle.run(tenant, "decay") is not None:
+    while await living.service(Lifecycle).run(tenant, "decay") is not None:
         pass
     for user, memory in past.memories.items():
         assert all([(await memory.get(each)).archived_at is not None for each in faded[user]])

@@ -12,7 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from keeps.engine import Keeps, LocalMemory
+from keeps.events.service import EventService
+from keeps.indexing.service import Indexer
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import ConflictError, NotFoundError
 from tests.lifecycle.conftest import MovingClock
 
@@ -57,7 +61,7 @@ async def told(memory: LocalMemory, ids: list[Any], entities: list[Any], moment:
             told[f"edges {each}"] = sorted((str(edge.target_id), edge.relation_type) for edge in edges)
         except NotFoundError:
             told[f"edges {each}"] = None
-    tables = await memory.keeps.events.replay(memory.scope, moment)
+    tables = await memory.keeps.service(EventService).replay(memory.scope, moment)
     told["replay"] = {each.table: each.rows for each in tables}
     return told
 
@@ -112,16 +116,16 @@ async def check_history(living: Keeps, clock: MovingClock, seed: int, steps: int
             clock.forward(days=pick.choice((0.1, 1, 4, 8)))
             for moment in pick.sample(moments, min(2, len(moments))):
                 known = list(dict.fromkeys(ids)), list(dict.fromkeys(entities))
-                await living.indexer.settle(memory.scope)
+                await living.service(Indexer).settle(memory.scope)
                 before = await told(memory, *known, moment)
                 job = pick.choice(JOBS)
-                await living.lifecycle.run(tenant, job)
-                await living.indexer.settle(memory.scope)
+                await living.service(Lifecycle).run(tenant, job)
+                await living.service(Indexer).settle(memory.scope)
                 assert await told(memory, *known, moment) == before, f"{job}, seed {seed}"
                 looks += 1
-    found = await living.events.verify(memory.scope)
+    found = await living.service(EventService).verify(memory.scope)
     assert found.differences == []
-    await living.tenants.erase_tenant(memory.scope)
+    await living.service(TenantService).erase_tenant(memory.scope)
     return looks
 
 
@@ -133,10 +137,10 @@ async def test_a_job_is_told_at_its_own_time(living: Keeps, clock: MovingClock, 
     clock.forward(days=1)
     before = clock.now - timedelta(hours=1)
     clock.forward(days=20)
-    assert (await living.lifecycle.run(tenant, job)).counts
+    assert (await living.service(Lifecycle).run(tenant, job)).counts
     (last,) = (await memory.history(receipt.memory_id))[-1:]
     assert last.time == clock.now
     assert last.type == {"decay": "memory.archived", "expiry": "memory.expired"}[job]
     assert [hit.memory.memory_id for hit in (await memory.recall("barbecue", as_of=before)).hits] == [receipt.memory_id]
-    rows: Callable[[datetime], Any] = lambda until: living.events.replay(memory.scope, until)  # noqa: E731
+    rows: Callable[[datetime], Any] = lambda until: living.service(EventService).replay(memory.scope, until)  # noqa: E731
     assert (await rows(before))[0].rows == 1

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from keeps.engine import Keeps
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from tests.lifecycle.conftest import MovingClock
 
@@ -20,13 +21,13 @@ async def test_decay_promotes_nothing_whose_promotion_was_undone(
     alice = living.memory(Scope(tenant, "alice"))
     allergy = await alice.remember("My daughter Mia is allergic to peanuts.", kind="episodic", role="user")
     clock.forward(hours=2)
-    done = await living.lifecycle.run(tenant, "promotion")
+    done = await living.service(Lifecycle).run(tenant, "promotion")
     assert (await alice.get(allergy.memory_id)).layer == "long_term"
     await alice.undo(done.operation_id)
     for days in (1, 20, 40):
         clock.forward(days=days)
         for job in ("promotion", "sessions", "decay"):
-            await living.lifecycle.run(tenant, job)
+            await living.service(Lifecycle).run(tenant, job)
         assert (await alice.get(allergy.memory_id)).layer == "short_term"
 
 
@@ -37,11 +38,11 @@ async def test_promotion_promotes_nothing_that_decay_promoted_and_somebody_took_
     alice = living.memory(Scope(tenant, "alice"))
     decided = await alice.remember(DECISION, kind="episodic", role="user")
     clock.forward(days=20)
-    done = await living.lifecycle.run(tenant, "decay")
+    done = await living.service(Lifecycle).run(tenant, "decay")
     assert done.counts == {"promoted": 1}
     await alice.undo(done.operation_id)
     await alice.update(decided.memory_id, importance=0.95)
-    await living.lifecycle.run(tenant, "promotion")
+    await living.service(Lifecycle).run(tenant, "promotion")
     assert (await alice.get(decided.memory_id)).layer == "short_term"
 
 
@@ -52,10 +53,10 @@ async def test_a_summary_that_was_taken_back_is_not_written_again(
     for day in range(6):
         await agent.remember(f"Watered bed {day}.", kind="episodic", content_type="daily_log")
     clock.forward(days=20)
-    await living.lifecycle.run(tenant, "decay")
-    done = await living.lifecycle.run(tenant, "consolidation")
+    await living.service(Lifecycle).run(tenant, "decay")
+    done = await living.service(Lifecycle).run(tenant, "consolidation")
     assert done.counts == {"summarised": 1}
     await agent.undo(done.operation_id)
     clock.now += timedelta(days=7)
-    await living.lifecycle.run(tenant, "consolidation")
+    await living.service(Lifecycle).run(tenant, "consolidation")
     assert not (await agent.list(filters={"content_type": {"eq": "summary"}})).items

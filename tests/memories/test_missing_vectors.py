@@ -13,6 +13,8 @@ from keeps.db.statements import Statement
 from keeps.engine import Keeps
 from keeps.indexing import service as indexing
 from keeps.indexing import store
+from keeps.indexing.service import Indexer
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError
 
@@ -69,11 +71,11 @@ async def test_a_model_that_was_away_is_asked_again(fickle: tuple[Keeps, Fickle]
     memory: Any = keeps.memory(Scope(tenant, "alice"))
     memory.known = (await memory.remember("Anna keeps hens.")).memory_id
     await memory.store_exchange([{"role": "user", "content": "Hens lay eggs."}], session_id="open")
-    await keeps.indexer.settle(memory.scope)
+    await keeps.service(Indexer).settle(memory.scope)
     embedder.away = True
     await WRITES[name](memory)
     embedder.away = False
-    await keeps.indexer.settle(memory.scope)
+    await keeps.service(Indexer).settle(memory.scope)
     assert (await memory.insights()).index_pending == 0, f"{name} tells the index of nothing"
 
 
@@ -91,7 +93,7 @@ async def test_an_item_of_a_model_that_was_away_is_found_by_meaning_later(
     await memory.delete_item(("hives",), "three")
     assert (await memory.insights()).index_pending == 2
     async with Keeps.open(database_url=app_url, embedder=embedder._inner) as other:
-        await other.lifecycle.run(tenant, "index")
+        await other.service(Lifecycle).run(tenant, "index")
         found = await other.memory(memory.scope).search_items(("hives",), query="Insects that live here.")
         assert [each.key for each in found] == ["two", "one"]
         assert (await memory.insights()).index_pending == 0
@@ -103,14 +105,14 @@ async def test_settling_waits_for_one_user(
     monkeypatch.setattr(indexing, "BATCH", 1)
     keeps, _ = fickle
     alice, bob = (keeps.memory(Scope(tenant, user)) for user in ("alice", "bob"))
-    indexer: Any = keeps.indexer
+    indexer: Any = keeps.service(Indexer)
     async with indexer._turn:  # nothing is indexed before both wait
         await alice.remember_many([{"content": f"Anna keeps {number} hens."} for number in range(30)], index="later")
         await bob.remember("Ben keeps wasps.", index="later")
     await indexer.settle(bob.scope)
     assert (tenant, "alice") in {*indexer._waiting, indexer._current}, "her other batches are not waited for"
     assert (await bob.insights()).index_pending == 0
-    await keeps.indexer.settle(alice.scope)
+    await keeps.service(Indexer).settle(alice.scope)
     assert (await alice.insights()).index_pending == 0
 
 
@@ -121,11 +123,11 @@ async def test_the_lag_is_counted_while_a_memory_waits(fickle: tuple[Keeps, Fick
     memory = keeps.memory(Scope(tenant, "alice"))
     for number in range(3):
         await memory.remember(f"Anna keeps {number} bees.")
-    waiting, seconds = await keeps.indexer.lag()
+    waiting, seconds = await keeps.service(Indexer).lag()
     assert waiting >= 3
     assert seconds > 0
     embedder.away = False
-    await keeps.indexer.settle(memory.scope)
+    await keeps.service(Indexer).settle(memory.scope)
 
 
 async def test_who_has_vectors_of_other_models_is_found(keeps: Keeps, tenant: str) -> None:
@@ -137,11 +139,11 @@ async def test_who_has_vectors_of_other_models_is_found(keeps: Keeps, tenant: st
         shared[user] = told.memory.memory_id
     await keeps.database.write(Scope(tenant, "carol"), lambda tx: _older(tx, shared["carol"]))
     await keeps.database.write(Scope(tenant, "alice"), lambda tx: _older(tx, None))
-    embedder = keeps.indexer._embedder
+    embedder = keeps.service(Indexer)._embedder
     assert embedder is not None
     found = await store.users_with_other_models(keeps.database, embedder.model)
     assert sorted(user for owner, user in found if owner == tenant) == ["alice", "carol"]
-    await keeps.indexer.drop_other_models()
+    await keeps.service(Indexer).drop_other_models()
     found = await store.users_with_other_models(keeps.database, embedder.model)
     assert [user for owner, user in found if owner == tenant] == []
 

@@ -12,7 +12,9 @@ import pytest
 from keeps.db.repeats import Request, repeatable
 from keeps.db.statements import Statement
 from keeps.engine import Keeps, LocalMemory
+from keeps.indexing.service import Indexer
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Receipt
 
@@ -89,7 +91,7 @@ async def test_an_erased_user_can_come_back(keeps: Keeps, tenant: str, server: A
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.remember("before")
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    await keeps.tenants.erase_tenant(memory.scope)
+    await keeps.service(TenantService).erase_tenant(memory.scope)
     left = [
         await connection.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant)
         for table in ("users", "memories", "memory_words", "memory_vectors", "events")
@@ -105,7 +107,7 @@ async def test_sequences_have_no_gaps_and_follow_commits(keeps: Keeps, tenant: s
         *(memories[n % 4].remember(f"text {n % 30}", visibility="tenant", index="later") for n in range(80))
     )
     for memory in memories:
-        await keeps.indexer.settle(memory.scope)  # or an event comes while they are read
+        await keeps.service(Indexer).settle(memory.scope)  # or an event comes while they are read
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     events = await connection.fetch(
         "SELECT sequence, recorded_at FROM keeps.events WHERE tenant_id = $1 ORDER BY sequence", tenant

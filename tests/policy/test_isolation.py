@@ -18,7 +18,9 @@ from keeps.db.provision import made_up_passwords, provision
 from keeps.db.session import Database
 from keeps.engine import Keeps
 from keeps.memories.types import MemoryRow
-from keeps.operations.service import Change, Run, record
+from keeps.operations.service import Change, record
+from keeps.part import Run
+from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 from keeps_client.models import NewTranscriptEntry
@@ -121,7 +123,7 @@ async def planted(keeps: Keeps, app_url: str, server: Any) -> dict[str, str]:
         tenant,
     )
     await superuser.close()
-    await keeps.access.flush()
+    await keeps.service(AccessBuffer).flush()
     return {"tenant": tenant, "private": str(private.memory_id), "shared": str(shared.memory_id)}
 
 

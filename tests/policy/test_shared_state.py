@@ -11,6 +11,7 @@ import pytest
 
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps, LocalMemory
+from keeps.events.service import EventService
 from keeps.scope import SHARED_USER_ID, Scope
 from keeps.settings import load_settings
 from keeps_client import MemoryClient
@@ -187,7 +188,7 @@ async def test_an_installation_may_share_what_names_no_visibility(app_url: str, 
 async def test_shared_rows_are_exported_and_replayed_like_others(alice: LocalMemory, keeps: Keeps, tenant: str) -> None:
     await plant(alice, visibility="tenant")
     await alice.put_sub_task("t", "s", status="completed")
-    assert (await keeps.events.verify(alice.scope)).differences == []
+    assert (await keeps.service(EventService).verify(alice.scope)).differences == []
     lines = await alice.admin.export_lines()
     copy = keeps.memory(Scope(f"{tenant}-copy", "carol"))
     summary = await copy.admin.import_lines(lines)

@@ -17,6 +17,7 @@ from keeps.providers import Entry, Match
 from keeps.providers.conformance import CHECKS, ProviderConformance, Subject, check_answers, scope_of
 from keeps.providers.contract import ProviderFactory
 from keeps.providers.markdown.provider import MarkdownProvider
+from keeps.providers.service import ProviderService
 from keeps.providers.working import WorkingShelves
 from keeps.scope import Scope
 
@@ -57,10 +58,10 @@ class _OfTheDatabase(ProviderConformance):
         async with Keeps.open(database_url=self._url) as keeps:
 
             async def plant(scope: Scope, key: str, text: str) -> None:
-                await (await keeps.providers.provider(scope, "postgres")).write(key, text)
+                await (await keeps.service(ProviderService).provider(scope, "postgres")).write(key, text)
 
             yield Subject(
-                lambda scope: keeps.providers.provider(scope, self.provider_id),
+                lambda scope: keeps.service(ProviderService).provider(scope, self.provider_id),
                 plant if self.provider_id == "vector" else None,
             )
 

@@ -14,6 +14,7 @@ import pytest
 from keeps.cli.checks import _providers
 from keeps.engine import Keeps
 from keeps.providers import Entry, Match, ProviderCapabilities, ProviderContext
+from keeps.providers.service import ProviderService
 from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, NotFoundError, UnavailableError, ValidationFailedError
@@ -412,7 +413,7 @@ async def test_close_ends_whatever_a_provider_does(
 async def test_doctor_names_a_provider_that_cannot_be_opened(opened: Any) -> None:
     keeps, behaviour = opened
     assert await _providers(keeps) == []
-    await keeps.providers.close()
+    await keeps.service(ProviderService).close()
     behaviour["init"] = raises(RuntimeError("no licence"))
     (check,) = await _providers(keeps)
     assert (check.state, "no licence" in check.finding) == ("failed", True)
@@ -451,14 +452,14 @@ async def test_nothing_is_forgotten_before_every_provider_can(
     elif fault == "raises":
         behaviour["delete"] = raises(OSError("gone"))
     else:
-        health = keeps.providers._registry.health(Scope(tenant, "alice"), "bad")
+        health = keeps.service(ProviderService)._registry.health(Scope(tenant, "alice"), "bad")
         while not health.breaker.is_open():
             health.failed("it fails")
     with pytest.raises(UnavailableError, match="bad"):
         await memory.forget(**wanted, hard=hard)
     assert (await memory.get(stored.memory_id)).deleted_at is None
     behaviour.pop("delete", None)
-    keeps.providers._registry.health(Scope(tenant, "alice"), "bad").succeeded()
+    keeps.service(ProviderService)._registry.health(Scope(tenant, "alice"), "bad").succeeded()
     done = await memory.forget(**wanted, hard=hard)
     assert (done.status, set(done.providers)) == ("forgotten", {"postgres", "bad"})
     assert not (await memory.recall("code")).hits

@@ -12,9 +12,12 @@ import pytest
 
 from keeps.cache.breaker import Breaker
 from keeps.engine import Keeps, LocalMemory
+from keeps.events.service import EventService
 from keeps.providers import Entry, Match, ProviderCapabilities, ProviderContext
 from keeps.providers.merging import Answer, merge
+from keeps.providers.service import ProviderService
 from keeps.providers.working import WorkingShelves
+from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import Hit, Memory
@@ -168,7 +171,7 @@ async def test_a_troubled_provider_costs_at_most_its_timeout_and_is_named(
         "what fails a tenant rests for it alone"
     )
     troubles["troubled"].clear()
-    keeps.providers._registry.health(Scope(tenant, "alice"), "troubled").breaker._until = 0.0
+    keeps.service(ProviderService)._registry.health(Scope(tenant, "alice"), "troubled").breaker._until = 0.0
     assert (await memory.recall("tea")).partial is False, "it is asked again, and answers"
 
 
@@ -216,13 +219,13 @@ async def test_a_provider_is_registered_once_in_each_tenant_that_meets_it(moods:
 async def test_with_the_database_alone_it_is_one_round_trip(memory: LocalMemory, monkeypatch: Any) -> None:
     await memory.remember("Tea is served at five.")
     asked: list[str] = []
-    inner = memory.keeps.recall.recall
+    inner = memory.keeps.service(RecallService).recall
 
     async def recall(scope: Any, request: Any, **named: Any) -> Any:
         asked.append(request.query)
         return await inner(scope, request, **named)
 
-    monkeypatch.setattr(memory.keeps.recall, "recall", recall)
+    monkeypatch.setattr(memory.keeps.service(RecallService), "recall", recall)
     monkeypatch.setattr("keeps.providers.service.merge", None)
     assert len((await memory.recall("tea")).hits) == 1
     assert asked == ["tea"]
@@ -300,4 +303,4 @@ async def test_what_anothers_provider_did_is_in_the_log_without_what_it_holds(mo
         ("memory.deleted", "notes/trip/plan"),
     ]
     assert "Sunday" not in str(await memory.events())
-    assert (await keeps.events.verify(memory.scope)).equal
+    assert (await keeps.service(EventService).verify(memory.scope)).equal

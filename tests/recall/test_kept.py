@@ -9,7 +9,9 @@ import pytest
 from keeps.cache.brief import Brief
 from keeps.engine import Keeps
 from keeps.recall import kept, store
+from keeps.recall.service import RecallService
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
 from tests.conftest import until
 from tests.recall.test_words import Made, texts
 
@@ -73,7 +75,7 @@ async def test_a_misspelt_word_is_not_compared_with_those_of_another_agent(made:
     assert (await made.memory(alice).recall("przybilsky", scope="persistent")).hits
     bound = made.memory(Scope(tenant, "alice", agent_id="two", agent_bound=True))
     assert not (await bound.recall("przybilsky", scope="persistent")).hits
-    words = made.recall._arms._words._kept._entries  # noqa: SLF001
+    words = made.service(RecallService)._arms._words._kept._entries  # noqa: SLF001
     assert {key[3]: len(entry.held[1].words) > 0 for key, entry in words.items() if key[0] == tenant} == {
         "": True,
         "two": False,
@@ -83,10 +85,10 @@ async def test_a_misspelt_word_is_not_compared_with_those_of_another_agent(made:
 async def test_what_is_erased_is_not_kept(made: Keeps, tenant: str) -> None:
     alice = made.memory(Scope(tenant, "alice"))
     receipts = await alice.remember_many([{"content": text} for text in texts(600, 10)], index="now")
-    held = made.recall._arms._signs._kept  # noqa: SLF001
+    held = made.service(RecallService)._arms._signs._kept  # noqa: SLF001
     for erase in (
         lambda: alice.forget(receipts[0].memory_id, hard=True),
-        lambda: made.tenants.erase_user(alice.scope, "alice"),
+        lambda: made.service(TenantService).erase_user(alice.scope, "alice"),
     ):
         await alice.recall("w1 w2")
         assert held.get((tenant, "alice", "current", "main")) is not None

@@ -13,6 +13,9 @@ import pytest
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.engine import Keeps, LocalMemory
 from keeps.indexing import service as indexing
+from keeps.indexing.service import Indexer
+from keeps.recall.access import AccessBuffer
+from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from keeps_client.models import Explanation, Hit
@@ -112,7 +115,7 @@ async def test_the_index_catches_up_by_itself(memory: LocalMemory, keeps: Keeps)
         [{"content": f"The {animal} sleeps."} for animal in ("fox", "bear", "owl")], index="later"
     )
     assert {receipt.indexed for receipt in receipts} == {False}
-    await keeps.indexer.settle(memory.scope)
+    await keeps.service(Indexer).settle(memory.scope)
     assert {hit.tier for hit in (await memory.recall("sleeping animals")).hits} == {"indexed"}
 
 
@@ -176,18 +179,18 @@ async def test_a_word_that_was_said_makes_nothing_else_relevant(memory: LocalMem
 async def test_nobody_tells_by_the_time_that_another_asked_the_same(keeps: Keeps, tenant: str) -> None:
     alice, bob = (keeps.memory(Scope(tenant, name)) for name in ("alice", "bob"))
     asked: list[str] = []
-    embed_query = keeps.recall._embedder.embed_query
+    embed_query = keeps.service(RecallService)._embedder.embed_query
 
     async def counted(text: str) -> QueryEmbedding:
         asked.append(text)
         return await embed_query(text)
 
-    keeps.recall._embedder.embed_query = counted
+    keeps.service(RecallService)._embedder.embed_query = counted
     try:
         for memory in (alice, alice, bob):
             await memory.recall("Where is the harbour?")
     finally:
-        keeps.recall._embedder.embed_query = embed_query
+        keeps.service(RecallService)._embedder.embed_query = embed_query
     assert asked == ["Where is the harbour?"] * 2, "once for each user"
 
 
@@ -355,7 +358,7 @@ async def test_readings_are_counted_without_touching_the_memory(
     receipt = await memory.remember("Count me.")
     for _ in range(3):
         await memory.recall("count me")
-    await keeps.access.flush()
+    await keeps.service(AccessBuffer).flush()
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     counted = await connection.fetchval("SELECT access_count FROM keeps.memory_access WHERE tenant_id = $1", tenant)
     await connection.close()
@@ -370,7 +373,7 @@ async def test_another_model_lives_beside_the_first_until_reindexed(
     async with Keeps.open(database_url=app_url, embedder=_Tiny()) as other:
         changed = other.memory(Scope(tenant, "alice"))
         assert contents(await changed.recall("lighthouse")) == ["The lighthouse keeper has a parrot."]
-        assert await other.indexer.index_user(Scope(tenant, "alice")) == 1
+        assert await other.service(Indexer).index_user(Scope(tenant, "alice")) == 1
         assert (await changed.recall("lighthouse")).hits[0].tier == "indexed"
     assert (await memory.recall("bird owner by the sea", limit=1)).hits[0].tier == "indexed"
 

@@ -19,15 +19,18 @@ from keeps.clock import utc_now
 from keeps.db.session import Tx
 from keeps.db.statements import Statement
 from keeps.engine import Keeps, LocalMemory
+from keeps.indexing.service import Indexer
 from keeps.memories import store as memories
 from keeps.memories.changes import Changes
 from keeps.recall import store, words
 from keeps.recall.arms import Found, score_text
+from keeps.recall.service import RecallService
 from keeps.recall.words import Layout, Postings, Scored
 from keeps.schema.files import read_sql_file
 from keeps.schema.migrate import migrate
 from keeps.scope import Scope
 from keeps.text.words import count_terms
+from keeps.transfer.erasure import TenantService
 from keeps_client.models import RecallRequest
 
 VOCABULARY = [f"w{number}" for number in range(200)]
@@ -127,7 +130,7 @@ async def _live(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str)
     )
     assert await check(superuser, tenant) > 4_000
     while await superuser.fetchval("SELECT count(*) FROM keeps.memory_pending WHERE tenant_id = $1", tenant):
-        await memory.keeps.indexer.index_user(other.scope)
+        await memory.keeps.service(Indexer).index_user(other.scope)
     await check(superuser, tenant)
     chance = random.Random(3)
     for receipt in chance.sample(receipts, 48):
@@ -148,14 +151,14 @@ async def _live(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str)
     await check(superuser, tenant)
     await memory.remember_many([{"content": f"once more {text}"} for text in texts(300, 4)], index="later")
     while await superuser.fetchval("SELECT count(*) FROM keeps.memory_pending WHERE tenant_id = $1", tenant):
-        await memory.keeps.indexer.index_user(memory.scope)
+        await memory.keeps.service(Indexer).index_user(memory.scope)
     await check(superuser, tenant)
     (nearest,) = (await memory.recall("once more", scope="indexed", limit=1)).hits
     assert nearest.similarity is not None
-    await memory.keeps.tenants.erase_user(memory.scope, "alice")
+    await memory.keeps.service(TenantService).erase_user(memory.scope, "alice")
     await check(superuser, tenant)
     assert {row["audience"] for row in await superuser.fetch(COUNTED, tenant)} == {""}
-    await memory.keeps.tenants.erase_tenant(Scope(tenant, "bob"))
+    await memory.keeps.service(TenantService).erase_tenant(Scope(tenant, "bob"))
     for table in ("postings", "audience_words", "memory_words", "vector_bits"):
         assert await superuser.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant) == 0
 
@@ -177,7 +180,7 @@ async def _leave(
     first = await memory.add_document(data=text, name="first.md")
     second = await memory.add_document(data=text.replace(b"u1", b"v1"), name="second.md")
     while await superuser.fetchval("SELECT count(*) FROM keeps.memory_pending WHERE tenant_id = $1", tenant):
-        await memory.keeps.indexer.index_user(memory.scope)
+        await memory.keeps.service(Indexer).index_user(memory.scope)
     before = await check(superuser, tenant)
     assert (await memory.delete_document(first.document.document_id)).removed > 100
     await check(superuser, tenant)
@@ -225,7 +228,7 @@ async def test_scores_are_those_of_bm25_over_all_memories(keeps: Keeps, tenant: 
             )
             for each in counts
         ]
-        found = await keeps.recall.recall(
+        found = await keeps.service(RecallService).recall(
             memory.scope, RecallRequest(query=question, scope="persistent", limit=60, explain=True)
         )
         got = {hit.memory.content: part.raw for hit in found.hits for part in _parts(hit) if part.name == "text"}
@@ -256,7 +259,7 @@ async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch)
 
     async def found(question: str, **more: Any) -> dict[str, Any]:
         asked = RecallRequest(query=question, limit=60, explain=True, **more)
-        hits = (await keeps.recall.recall(memory.scope, asked)).hits
+        hits = (await keeps.service(RecallService).recall(memory.scope, asked)).hits
         return {hit.memory.content: hit.explanation.matched_terms for hit in hits if hit.explanation}
 
     every, rare = {"harbour", "report", "w17"}, "harbour report w17"
@@ -276,7 +279,7 @@ async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch)
     assert read[-1] == {"harbour"}
     await found(rare)
     assert read[-1] == {"w17"}
-    monkeypatch.setattr(keeps.indexer, "_embedder", None)
+    monkeypatch.setattr(keeps.service(Indexer), "_embedder", None)
     await memory.remember("a harbour report, told last", index="later")
     await found(rare)
     assert read[-1] == every, "what has no vector is found by words alone"
@@ -285,7 +288,7 @@ async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch)
 async def test_what_waits_for_its_vector_is_found_by_words_that_most_memories_hold(
     keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeps.indexer, "_embedder", None)
+    monkeypatch.setattr(keeps.service(Indexer), "_embedder", None)
     monkeypatch.setattr(store, "COMMON_FROM", 100)
     memory = keeps.memory(Scope(tenant, "alice"))
     four = ["customer", "invoice", "shipment", "warehouse"]

@@ -10,10 +10,12 @@ from typing import Any
 import aiohttp
 import pytest
 
+from keeps.access.keys import KeyService
 from keeps.access.rates import Rates
 from keeps.clock import utc_now
 from keeps.engine import Keeps
 from keeps.scope import Scope
+from keeps.transfer.service import TransferService
 from keeps.working import service as working_service
 from keeps_client import MemoryClient
 from keeps_client.errors import (
@@ -105,8 +107,8 @@ async def test_a_retry_is_not_done_again_because_somebody_deleted(server_url: st
 
 async def test_keys_of_the_erased_open_nothing_more(secured_url: str, keeps: Keeps, tenant: str) -> None:
     root = keeps.memory(Scope(tenant, "root", roles=frozenset({"admin"})))
-    made = await root.keeps.keys.make(root.scope, NewKey(name="k", user_id="erin"))
-    admin = await root.keeps.keys.make(root.scope, NewKey(name="a", user_id="root", roles=("admin",)))
+    made = await root.keeps.service(KeyService).make(root.scope, NewKey(name="k", user_id="erin"))
+    admin = await root.keeps.service(KeyService).make(root.scope, NewKey(name="a", user_id="root", roles=("admin",)))
     async with (
         MemoryClient(secured_url, token=made.secret) as erin,
         MemoryClient(secured_url, token=admin.secret) as boss,
@@ -147,7 +149,7 @@ async def test_no_imported_line_breaks_the_others_or_later_reads(keeps: Keeps, t
     await memory.store("template", 1, "plan")
     lines = {
         item["type"]: item["row"]
-        for item in [json.loads(line) async for line in memory.keeps.transfer.export(memory.scope)]
+        for item in [json.loads(line) async for line in memory.keeps.service(TransferService).export(memory.scope)]
     }
     far, early = "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"
     bad: list[tuple[str, dict[str, Any]]] = [
@@ -197,7 +199,7 @@ async def test_no_imported_line_breaks_the_others_or_later_reads(keeps: Keeps, t
         "content_hash": "",
         "created_at": now,
     }
-    summary = await memory.keeps.transfer.import_lines(
+    summary = await memory.keeps.service(TransferService).import_lines(
         memory.scope, [*sent, json.dumps({"type": "memory", "row": good})]
     )
     assert (summary.stored, summary.failed) == (1, len(sent)), summary.errors
@@ -246,7 +248,7 @@ async def test_an_agent_cannot_administer_and_does_not_get_anothers_answer(secur
 
 
 async def test_credentials_and_headers_that_disagree_are_refused(secured_url: str, keeps: Keeps, tenant: str) -> None:
-    key = await keeps.keys.make(Scope(tenant, "root", roles=frozenset({"admin"})), NewKey(name="k"))
+    key = await keeps.service(KeyService).make(Scope(tenant, "root", roles=frozenset({"admin"})), NewKey(name="k"))
     for secret in (token(tenant, "alice"), key.secret):
         async with MemoryClient(secured_url, token=secret, tenant_id="other", user_id="alice") as confused:
             with pytest.raises(ForbiddenError, match="another tenant"):
@@ -258,7 +260,7 @@ async def test_credentials_and_headers_that_disagree_are_refused(secured_url: st
 
 async def test_a_key_that_is_over_before_it_begins_is_refused(keeps: Keeps, tenant: str) -> None:
     with pytest.raises(ValidationFailedError, match="past"):
-        await keeps.keys.make(
+        await keeps.service(KeyService).make(
             Scope(tenant, "root", roles=frozenset({"admin"})),
             NewKey(name="k", expires_at=utc_now() - timedelta(seconds=1)),
         )

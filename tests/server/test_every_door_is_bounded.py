@@ -20,6 +20,7 @@ import psutil
 import pytest
 from benchmarks import served
 
+from keeps.access.keys import KeyService
 from keeps.cli.serving import other_protocols
 from keeps.console.pages import ROUTES as PAGES
 from keeps.engine import Keeps
@@ -30,6 +31,7 @@ from keeps.server.held import HeldBytes
 from keeps.server.mount import ROUTER
 from keeps.server.special import health, router
 from keeps.settings import Settings
+from keeps.transfer.erasure import TenantService
 from keeps_client.models import NewKey
 from tests.conftest import until
 from tests.server.test_bounds import Raw
@@ -199,7 +201,7 @@ async def test_everything_that_goes_on_ends_with_its_credential(
     url, _ = impatient
     root = Scope(tenant, "root", roles=frozenset({"admin"}))
     await keeps.memory(Scope(tenant, "alice")).remember("I keep bees.")
-    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice", roles=("admin",)))
+    made = await keeps.service(KeyService).make(root, NewKey(name="one", user_id="alice", roles=("admin",)))
     async with aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(limit=0)) as http:
         found = await endless(http, url, made.secret)
         assert ("GET", "/v1/events/stream") in found
@@ -208,11 +210,11 @@ async def test_everything_that_goes_on_ends_with_its_credential(
         going = [await opened(http, door, bearer, cookie) for door in found]
         assert [answer.status for answer, task in going if not task.done()] == [200] * len(found)
         if end == "key":
-            await keeps.keys.revoke(root, made.key_id)
+            await keeps.service(KeyService).revoke(root, made.key_id)
         elif end == "user":
-            await keeps.tenants.erase_user(root, "alice")
+            await keeps.service(TenantService).erase_user(root, "alice")
         elif end == "tenant":
-            await keeps.tenants.erase_tenant(root)
+            await keeps.service(TenantService).erase_tenant(root)
         async with asyncio.timeout(13 if end == "token" else 10):
             await asyncio.gather(*(task for _, task in going), return_exceptions=True)
         for answer, _ in going:

@@ -13,6 +13,8 @@ import aiohttp
 import pytest
 
 from keeps.engine import Keeps
+from keeps.plans.service import PlanService
+from keeps.working.service import WorkingService
 from keeps_client import MemoryClient
 from keeps_client.errors import UnavailableError
 from keeps_client.models import WorkingDeleted
@@ -278,7 +280,7 @@ async def test_a_defect_is_an_answer_without_details(
     async def broken(*arguments: Any, **named: Any) -> Any:
         raise RuntimeError("swordfish")
 
-    monkeypatch.setattr(keeps.plans, "get", broken)
+    monkeypatch.setattr(keeps.service(PlanService), "get", broken)
     status, problem, headers = await asked(http, "GET", f"{BASE}/plans/x")
     assert (status, problem["code"], problem["request_id"]) == (500, "internal", headers["X-Request-ID"])
     shown = capfd.readouterr()
@@ -289,7 +291,7 @@ async def test_the_client_waits_and_tries_again_where_that_helps(
     keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = 0
-    real = keeps.working.change
+    real = keeps.service(WorkingService).change
 
     async def once_away(*arguments: Any) -> Any:
         nonlocal calls
@@ -299,7 +301,7 @@ async def test_the_client_waits_and_tries_again_where_that_helps(
             raise UnavailableError("the answer got lost after it was done")
         return done
 
-    monkeypatch.setattr(keeps.working, "change", once_away)
+    monkeypatch.setattr(keeps.service(WorkingService), "change", once_away)
     async with serving(keeps) as url, MemoryClient(url, tenant_id=tenant) as memory:
         assert await memory.append_to_list("log", "x", "p") == ["x"]
         assert calls == 2

@@ -15,17 +15,21 @@ import aiohttp
 import asyncpg
 import pytest
 
+from keeps.access.keys import KeyService
 from keeps.clock import new_id, utc_now
 from keeps.databases import store
 from keeps.databases.sealing import Sealed
 from keeps.databases.targets import Target
 from keeps.db.session import Tx
 from keeps.engine import Keeps
+from keeps.indexing.service import Indexer
 from keeps.lifecycle.promotion import promote_user
-from keeps.operations.service import Run
+from keeps.operations.service import OperationService
+from keeps.part import Run
 from keeps.scope import Scope
 from keeps.server.app import create_app
 from keeps.settings import Settings
+from keeps.webhooks.service import WebhookService
 from keeps_client.models import NewDatabase, NewTranscriptEntry, NewWebhook, QueryAudit
 from tests.serving import token
 
@@ -295,8 +299,8 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     )
     await alice.store("alices", {"secret": MARK}, "alices")
     await alice.store("list", [MARK], "alices")
-    key = await alice.keeps.keys.make(alice.scope, _new_key())
-    webhook = await alice.keeps.webhooks.add(alice.scope, NewWebhook(url=f"https://{MARK}.example.com"))
+    key = await alice.keeps.service(KeyService).make(alice.scope, _new_key())
+    webhook = await alice.keeps.service(WebhookService).add(alice.scope, NewWebhook(url=f"https://{MARK}.example.com"))
     await alice.write_entry("working", "alices", MARK)
     await alice.store_exchange([{"role": "user", "content": f"My password is {MARK}."}], session_id="alices")
     await alice.add_source("the-source", kind="api", purpose=f"{MARK} by day", visibility="private")
@@ -311,7 +315,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     other = await alice.add_entity("other")
     relation = await alice.add_relation(anna, other, "knows", properties={"secret": MARK})
     await alice.add_mention(memory.memory_id, anna.entity_id)
-    await keeps.indexer.settle(alice.scope)  # or a vector comes while strangers ask
+    await keeps.service(Indexer).settle(alice.scope)  # or a vector comes while strangers ask
     return {
         "app": "alices",
         "transcript_id": "only-alices",
@@ -353,7 +357,7 @@ async def _promoted(keeps: Keeps, alice: Any) -> UUID:
     told = await alice.remember(f"Alice's remark is {MARK}.", kind="episodic", importance=1.0)
     run = Run(new_id(), alice.scope.tenant_id, "promotion", utc_now() + timedelta(hours=2))
     await promote_user(keeps.database, alice.scope, run)
-    done = await alice.keeps.operations.finish(run, None)
+    done = await alice.keeps.service(OperationService).finish(run, None)
     assert done.counts["promoted"] >= 1
     assert str(told.memory_id) in {
         str(change.memory_id) for change in (await alice.operation(run.operation_id)).changes

@@ -15,10 +15,12 @@ import yaml
 from keeps.ai.chat import OpenAIChat
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
+from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from keeps.server.gauges import Gauges, serving_metrics
 from keeps.settings import Settings
 from keeps.telemetry.metrics import HttpMetrics, Metrics
+from keeps.webhooks.service import WebhookService
 from keeps_client.errors import UnavailableError
 from keeps_client.models import NewWebhook
 from tests.lifecycle.conftest import MovingClock, clock
@@ -86,7 +88,7 @@ async def test_jobs_and_the_llm(
     await alice.end_session("s1")
     clock.forward(hours=2)
     script.answers = [{"facts": [], "summary": "They grew up in Whitby."}]
-    await engine.lifecycle.run(tenant, "sessions")
+    await engine.service(Lifecycle).run(tenant, "sessions")
     assert value(engine, "keeps_llm_calls_total", job="sessions", success="true") == 1
     assert value(engine, "keeps_llm_tokens_total", job="sessions") == 100
     assert (await alice.insights()).llm_tokens == {"sessions": 100}
@@ -101,17 +103,17 @@ async def test_jobs_and_the_llm(
     async def away(*_: Any) -> None:
         raise UnavailableError("the database cannot be reached")
 
-    monkeypatch.setattr(engine.lifecycle, "_users", away)
+    monkeypatch.setattr(engine.service(Lifecycle), "_users", away)
     with pytest.raises(UnavailableError):
-        await engine.lifecycle.run(tenant, "decay")
+        await engine.service(Lifecycle).run(tenant, "decay")
     assert value(engine, "keeps_memory_jobs_total", job="decay", success="false") == 1
 
 
 async def test_a_webhook_that_does_not_answer_is_seen(engine: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = engine.memory(Scope(tenant, "alice"))
-    made = await engine.webhooks.add(alice.scope, NewWebhook(url="http://127.0.0.1:9/nobody"))
+    made = await engine.service(WebhookService).add(alice.scope, NewWebhook(url="http://127.0.0.1:9/nobody"))
     await alice.remember("Something to send.")
-    while await engine.webhooks.deliver_due():
+    while await engine.service(WebhookService).deliver_due():
         pass
     assert value(engine, "keeps_webhook_deliveries_total", outcome="retried") >= 1
     gauges = Gauges(engine)
@@ -120,12 +122,12 @@ async def test_a_webhook_that_does_not_answer_is_seen(engine: Keeps, clock: Movi
     assert value(engine, "keeps_webhook_lag_seconds") > 0
     clock.forward(hours=1)
     for _ in range(8):
-        await engine.webhooks.deliver_due()
+        await engine.service(WebhookService).deliver_due()
         clock.forward(hours=7)
-    await engine.webhooks.deliver_due()
+    await engine.service(WebhookService).deliver_due()
     assert value(engine, "keeps_webhook_deliveries_total", outcome="given_up") >= 1
-    assert (await engine.webhooks.failures(alice.scope, made.webhook_id))[0].attempts == 9
-    await engine.webhooks.remove(alice.scope, made.webhook_id)
+    assert (await engine.service(WebhookService).failures(alice.scope, made.webhook_id))[0].attempts == 9
+    await engine.service(WebhookService).remove(alice.scope, made.webhook_id)
 
 
 async def test_a_worker_without_a_server_serves_its_metrics(engine: Keeps) -> None:

@@ -13,11 +13,14 @@ import aiohttp
 import pytest
 
 from keeps.access import identity
+from keeps.access.keys import KeyService
 from keeps.clock import utc_now
 from keeps.db.statements import Statement
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps.server import open_streams
+from keeps.transfer.erasure import TenantService
+from keeps.transfer.service import TransferService
 from keeps_client.errors import UnavailableError
 from keeps_client.models import NewKey
 from tests.serving import JWT_SECRET, serving, token
@@ -57,12 +60,12 @@ def opened(url: str, credential: str) -> Any:
 
 
 async def test_a_stream_ends_with_its_key(url: str, keeps: Keeps, root: Scope) -> None:
-    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
-    other = await keeps.keys.make(root, NewKey(name="other", user_id="alice"))
+    made = await keeps.service(KeyService).make(root, NewKey(name="one", user_id="alice"))
+    other = await keeps.service(KeyService).make(root, NewKey(name="other", user_id="alice"))
     async with opened(url, made.secret) as one, opened(url, other.secret) as two:
         assert (one.status, two.status) == (200, 200)
         await goes_on(one)
-        await keeps.keys.revoke(root, made.key_id)
+        await keeps.service(KeyService).revoke(root, made.key_id)
         await ends(one)
         await goes_on(two)
 
@@ -71,11 +74,11 @@ async def test_a_key_that_another_server_revoked_ends_its_stream(
     url: str, keeps: Keeps, root: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(identity, "KEY_SECONDS", 0.05)
-    monkeypatch.setattr(keeps.keys, "listeners", [])
-    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
+    monkeypatch.setattr(keeps.service(KeyService), "listeners", [])
+    made = await keeps.service(KeyService).make(root, NewKey(name="one", user_id="alice"))
     async with opened(url, made.secret) as stream:
         assert stream.status == 200
-        await keeps.keys.revoke(root, made.key_id)
+        await keeps.service(KeyService).revoke(root, made.key_id)
         await ends(stream)
 
 
@@ -89,7 +92,7 @@ async def test_a_stream_ends_when_its_key_expires(keeps: Keeps, root: Scope, mon
     monkeypatch.setattr(open_streams, "CHECK_SECONDS", 0.05)
     now = utc_now()
     end = NewKey(name="one", user_id="alice", expires_at=now + timedelta(days=1))
-    made = await keeps.keys.make(root, end)
+    made = await keeps.service(KeyService).make(root, end)
     async with serving(keeps, lambda: now, auth="keys") as url, opened(url, made.secret) as stream:
         await goes_on(stream)
         now += timedelta(days=2)
@@ -103,11 +106,11 @@ async def test_a_stream_ends_with_its_user(url: str, keeps: Keeps, tenant: str, 
     async with opened(url, token(tenant, "alice")) as alice, opened(url, token(tenant, "bob")) as bob:
         await goes_on(alice)
         if who == "user":
-            await keeps.tenants.erase_user(root, "alice")
+            await keeps.service(TenantService).erase_user(root, "alice")
             await ends(alice)
             await goes_on(bob)
         else:
-            await keeps.tenants.erase_tenant(root)
+            await keeps.service(TenantService).erase_tenant(root)
             await ends(alice)
             await ends(bob)
 
@@ -123,17 +126,17 @@ async def test_an_export_breaks_off_with_its_key(
     url: str, keeps: Keeps, root: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half an export must not look whole."""
-    made = await keeps.keys.make(root, NewKey(name="one", user_id="root", roles=("admin",)))
+    made = await keeps.service(KeyService).make(root, NewKey(name="one", user_id="root", roles=("admin",)))
 
     async def lines(*_: object) -> AsyncIterator[str]:
         yield "{}\n"
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(keeps.transfer, "export", lines)
+    monkeypatch.setattr(keeps.service(TransferService), "export", lines)
     headers = {"Authorization": f"Bearer {made.secret}"}
     async with aiohttp.request("GET", f"{url}/v1/admin/export", headers=headers) as export:
         assert await export.content.readline() == b"{}\n"
-        await keeps.keys.revoke(root, made.key_id)
+        await keeps.service(KeyService).revoke(root, made.key_id)
         with pytest.raises(aiohttp.ClientPayloadError):
             await ends(export)
 
@@ -149,11 +152,11 @@ async def test_a_defect_in_one_check_leaves_the_next_ones(
         return await everywhere(statement, *arguments, **named)
 
     monkeypatch.setattr(keeps.database.cells, "everywhere", broken)
-    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
+    made = await keeps.service(KeyService).make(root, NewKey(name="one", user_id="alice"))
     async with opened(url, made.secret) as stream:
         await goes_on(stream)
         failing = False
-        await keeps.keys.revoke(root, made.key_id)
+        await keeps.service(KeyService).revoke(root, made.key_id)
         await ends(stream)
 
 
@@ -167,7 +170,7 @@ async def test_a_stream_that_nobody_can_check_is_ended(
             raise UnavailableError("the database is away")
         return await everywhere(statement, *arguments, **named)
 
-    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
+    made = await keeps.service(KeyService).make(root, NewKey(name="one", user_id="alice"))
     async with opened(url, made.secret) as stream:
         await goes_on(stream)
         monkeypatch.setattr(open_streams, "UNCHECKED_SECONDS", 0.2)
@@ -179,7 +182,7 @@ async def test_streams_are_checked_without_the_connections_of_their_tenants(
     url: str, keeps: Keeps, root: Scope, tenant: str
 ) -> None:
     """Another tenant that keeps its share of connections busy delays nobody's check."""
-    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
+    made = await keeps.service(KeyService).make(root, NewKey(name="one", user_id="alice"))
     done = asyncio.Event()
 
     async def hold() -> None:
@@ -194,6 +197,6 @@ async def test_streams_are_checked_without_the_connections_of_their_tenants(
             assert stream.status == 200
             for _ in range(3):
                 holders.create_task(hold())
-            await keeps.keys.revoke(root, made.key_id)
+            await keeps.service(KeyService).revoke(root, made.key_id)
             await ends(stream)
         done.set()

@@ -10,6 +10,7 @@ import pytest
 
 from keeps.db import repeats
 from keeps.engine import Keeps
+from keeps.federated.forgetting import Forgetting
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError
 
@@ -69,7 +70,7 @@ async def test_what_was_broken_off_is_finished_when_it_is_sent_again(
     http: aiohttp.ClientSession, keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = await fill(keeps, tenant)
-    forget, calls = keeps.forgetting.forget, 0
+    forget, calls = keeps.service(Forgetting).forget, 0
 
     async def broken(*arguments: Any, **named: Any) -> Any:
         nonlocal calls
@@ -80,7 +81,7 @@ async def test_what_was_broken_off_is_finished_when_it_is_sent_again(
 
     body = {"memories": [{"memory_id": each} for each in ids]}
     with monkeypatch.context() as patched:
-        patched.setattr(keeps.forgetting, "forget", broken)
+        patched.setattr(keeps.service(Forgetting), "forget", broken)
         status, _ = await call(http, "DELETE", "/mem0/v2/entities/user/alice/", json=body)
         assert (status, len(await contents(keeps, tenant))) == (503, 2)
     status, _ = await call(http, "DELETE", "/mem0/v2/entities/user/alice/", json=body)

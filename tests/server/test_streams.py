@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from keeps.server import streams
 from tests.conftest import until
@@ -77,7 +78,7 @@ async def test_a_stream_ends_after_a_while_so_that_access_is_asked_again(
 
 
 async def test_a_reader_that_leaves_is_forgotten(keeps: Keeps, server_url: str, tenant: str) -> None:
-    feed = keeps.events._feed
+    feed = keeps.service(EventService)._feed
     before = len(feed._open)
     async with aiohttp.ClientSession(headers=headers_of(tenant)) as http:
         answer = await http.get(f"{server_url}/v1/events/stream")
@@ -100,7 +101,7 @@ async def test_a_slow_reader_is_cut_off_and_nobody_else_waits(keeps: Keeps, tena
             " alice\r\n\r\n"
         )
         slow.sendall(request.encode())
-        feed = keeps.events._feed
+        feed = keeps.service(EventService)._feed
         await until(lambda: any(each.scope.tenant_id == tenant for each in feed._open), "the slow reader is there")
         text = "x" * 240_000
         for number in range(60):

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from keeps.access import tokens as tokens_module
+from keeps.access.keys import KeyService
 from keeps.access.tokens import Tokens
 from keeps.clock import utc_now
 from keeps.engine import Keeps
@@ -243,7 +244,7 @@ async def admin(keeps: Keeps, tenant: str) -> Any:
 
 
 async def test_a_key_opens_until_it_is_revoked(secured_url: str, admin: Any, tenant: str) -> None:
-    made = await admin.keeps.keys.make(admin.scope, NewKey(name="one", user_id="alice"))
+    made = await admin.keeps.service(KeyService).make(admin.scope, NewKey(name="one", user_id="alice"))
     assert made.secret.startswith("keeps_")
     async with MemoryClient(secured_url, token=made.secret) as alice:
         assert (await alice.store("k", 1, "p")).user_id == "alice"
@@ -260,8 +261,8 @@ async def test_a_key_opens_until_it_is_revoked(secured_url: str, admin: Any, ten
 
 
 async def test_a_key_for_any_user_says_for_whom(secured_url: str, admin: Any) -> None:
-    made = await admin.keeps.keys.make(admin.scope, NewKey(name="any"))
-    bound = await admin.keeps.keys.make(admin.scope, NewKey(name="bound", user_id="alice"))
+    made = await admin.keeps.service(KeyService).make(admin.scope, NewKey(name="any"))
+    bound = await admin.keeps.service(KeyService).make(admin.scope, NewKey(name="bound", user_id="alice"))
     async with MemoryClient(secured_url, token=made.secret, user_id="carol") as carol:
         assert (await carol.store("k", 1, "p")).user_id == "carol"
     async with MemoryClient(secured_url, token=made.secret) as nobody:
@@ -273,7 +274,7 @@ async def test_a_key_for_any_user_says_for_whom(secured_url: str, admin: Any) ->
 
 
 async def test_a_key_ends_and_unknown_ones_are_refused(keeps: Keeps, admin: Any) -> None:
-    made = await admin.keeps.keys.make(
+    made = await admin.keeps.service(KeyService).make(
         admin.scope, NewKey(name="soon", user_id="a", expires_at=utc_now() + timedelta(days=1))
     )
     async with serving(keeps, lambda: utc_now() + timedelta(days=2), auth="keys") as url:
@@ -295,7 +296,7 @@ async def test_nobody_grants_more_than_they_have(secured_url: str, tenant: str) 
 async def test_the_secret_of_a_key_is_nowhere_in_the_database(admin: Any, tenant: str, server: Any) -> None:
     import asyncpg
 
-    made = await admin.keeps.keys.make(admin.scope, NewKey(name="one"))
+    made = await admin.keeps.service(KeyService).make(admin.scope, NewKey(name="one"))
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     for table in ("api_keys", "events", "idempotency_keys"):
         rows = await connection.fetch(f"SELECT t::text FROM keeps.{table} AS t WHERE tenant_id = $1", tenant)

@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from keeps.access.keys import KeyService
 from keeps.access.rates import WrongCredentials
 from keeps.clock import utc_now
 from keeps.engine import Keeps
@@ -47,12 +48,12 @@ async def guess(url: str, count: int, **headers: str) -> list[int]:
 
 async def test_right_credentials_pass_beside_a_guesser(url: str, keeps: Keeps, tenant: str) -> None:
     root = Scope(tenant, "root", roles=frozenset({"admin"}))
-    used = (await keeps.keys.make(root, NewKey(name="used", user_id="alice"))).secret
-    new = (await keeps.keys.make(root, NewKey(name="new", user_id="bob"))).secret
+    used = (await keeps.service(KeyService).make(root, NewKey(name="used", user_id="alice"))).secret
+    new = (await keeps.service(KeyService).make(root, NewKey(name="new", user_id="bob"))).secret
     assert await ask(url, used) == 200
     assert await guess(url, MOST + 2) == [401] * MOST + [429] * 2
     assert [await ask(url, each) for each in (used, new, token(tenant, "alice"))] == [200] * 3
-    keeps.keys.changed()
+    keeps.service(KeyService).changed()
     assert await ask(url, used) == 200, "a known key is looked up again"
     assert await ask(url, "keeps_another") == 429
 
@@ -66,13 +67,13 @@ async def test_repeats_of_one_wrong_credential_count_once(url: str, tenant: str)
 async def test_ended_credentials_are_no_guesses(url: str, keeps: Keeps, tenant: str) -> None:
     root = Scope(tenant, "root", roles=frozenset({"admin"}))
     for number in range(MOST):
-        made = await keeps.keys.make(root, NewKey(name=f"key-{number}", user_id="alice"))
-        await keeps.keys.revoke(root, made.key_id)
+        made = await keeps.service(KeyService).make(root, NewKey(name=f"key-{number}", user_id="alice"))
+        await keeps.service(KeyService).revoke(root, made.key_id)
         assert await ask(url, made.secret) == 401
         assert await ask(url, token(tenant, f"user-{number}", exp=1)) == 401
         assert await ask(url, token(tenant, f"user-{number}", tenant_id=None)) == 401
         ended = NewKey(name=f"ended-{number}", user_id="a", expires_at=utc_now() + timedelta(days=1))
-        assert await ask(url, (await keeps.keys.make(root, ended)).secret) == 200
+        assert await ask(url, (await keeps.service(KeyService).make(root, ended)).secret) == 200
     assert await guess(url, MOST) == [401] * MOST
 
 

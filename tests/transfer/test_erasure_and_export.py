@@ -8,8 +8,14 @@ from typing import Any
 import asyncpg
 import pytest
 
+from keeps.access.keys import KeyService
 from keeps.engine import Keeps
+from keeps.events.service import EventService
+from keeps.indexing.service import Indexer
+from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
+from keeps.transfer.service import TransferService
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, NotFoundError
 from keeps_client.models import NewKey, NewTranscriptEntry, Quota
@@ -56,7 +62,7 @@ async def filled(keeps: Keeps, tenant: str, user: str) -> Any:
     await memory.remember("A shared swordfish.", visibility="tenant")
     await memory.log_interaction("agent", "user", "swordfish", session_id="swordfish-session")
     await memory.recall("password")
-    await keeps.access.flush()
+    await keeps.service(AccessBuffer).flush()
     await memory.create_plan(
         plan_id="swordfish-plan", goal_event="g", session_id="swordfish-session", goal_data={"x": "swordfish"}
     )
@@ -85,7 +91,7 @@ async def filled(keeps: Keeps, tenant: str, user: str) -> Any:
     await memory.get_item(("swordfish",), "k", refresh_ttl=True)
     said = [NewTranscriptEntry(entry_id=str(number), entry={"text": "swordfish"}) for number in range(3)]
     await memory.append_to_transcript("swordfish-app", "t", said, state={"x": "a swordfish"})
-    await memory.keeps.keys.make(memory.scope, NewKey(name="k", user_id=user))
+    await memory.keeps.service(KeyService).make(memory.scope, NewKey(name="k", user_id=user))
     return memory
 
 
@@ -148,7 +154,7 @@ async def test_an_erased_user_is_nowhere(
 
 async def test_an_erased_user_can_come_back_as_a_new_one(keeps: Keeps, tenant: str) -> None:
     alice = await filled(keeps, tenant, "alice")
-    await alice.keeps.tenants.erase_user(alice.scope, "alice")
+    await alice.keeps.service(TenantService).erase_user(alice.scope, "alice")
     assert (await alice.list()).items == []
     assert (await alice.remember("A new life.")).status == "created"
 
@@ -156,7 +162,7 @@ async def test_an_erased_user_can_come_back_as_a_new_one(keeps: Keeps, tenant: s
 async def test_an_erased_tenant_is_nowhere(keeps: Keeps, tenant: str, superuser: asyncpg.Connection) -> None:
     alice = await filled(keeps, tenant, "alice")
     await filled(keeps, f"{tenant}-other", "alice")
-    receipt = await alice.keeps.tenants.erase_tenant(alice.scope)
+    receipt = await alice.keeps.service(TenantService).erase_tenant(alice.scope)
     assert (receipt.complete, receipt.removed["memories"] > 0, receipt.removed["events"] > 0) == (True, True, True)
     assert all(rows == [] for rows in (await dump(superuser, tenant)).values())
     other = await dump(superuser, f"{tenant}-other")
@@ -166,9 +172,9 @@ async def test_an_erased_tenant_is_nowhere(keeps: Keeps, tenant: str, superuser:
 async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuser: asyncpg.Connection) -> None:
     alice = await filled(keeps, tenant, "alice")
     await keeps.memory(Scope(tenant, "bob")).remember("Bob's own fact.")
-    lines = [line async for line in alice.keeps.transfer.export(alice.scope)]
+    lines = [line async for line in alice.keeps.service(TransferService).export(alice.scope)]
     assert {json.loads(line)["row"]["user_id"] for line in lines} == {"alice", "bob"}
-    only = [line async for line in alice.keeps.transfer.export(alice.scope, "bob")]
+    only = [line async for line in alice.keeps.service(TransferService).export(alice.scope, "bob")]
     assert {json.loads(line)["row"]["user_id"] for line in only} == {"bob"}
     tables = (
         "memories",
@@ -187,21 +193,21 @@ async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuse
     talk = await alice.get_transcript("swordfish-app", "t")
     items = await alice.search_items(("swordfish",))
     before = await dump(superuser, tenant)
-    again = await alice.keeps.transfer.import_lines(alice.scope, lines)
+    again = await alice.keeps.service(TransferService).import_lines(alice.scope, lines)
     assert (again.stored, again.unchanged, again.failed) == (0, len(lines), 0)
-    await alice.keeps.tenants.erase_tenant(alice.scope)
+    await alice.keeps.service(TenantService).erase_tenant(alice.scope)
     looked = await alice.admin.import_lines([*lines, "no json"], dry_run=True)
     assert (looked.stored, looked.unchanged, len(looked.errors)) == (len(lines), 0, 1), looked.errors
     assert not any((await dump(superuser, tenant)).values()), "a dry run stores nothing"
-    summary = await alice.keeps.transfer.import_lines(alice.scope, lines)
+    summary = await alice.keeps.service(TransferService).import_lines(alice.scope, lines)
     assert (summary.stored, summary.unchanged, summary.errors) == (len(lines), 0, [])
     after = await dump(superuser, tenant)
     before["mentions"] = [row for row in before["mentions"] if ",user," in row]  # what reading found is found again
     assert {name: after[name] for name in tables} == {name: before[name] for name in tables}
-    assert (await keeps.events.verify(alice.scope)).differences == []
+    assert (await keeps.service(EventService).verify(alice.scope)).differences == []
     assert await alice.get_transcript("swordfish-app", "t") == talk
     assert await alice.search_items(("swordfish",)) == items
-    await keeps.indexer.settle(alice.scope)
+    await keeps.service(Indexer).settle(alice.scope)
     assert (await alice.search_items(query="a swordfish"))[0].key == "swordfish", "vectors are made again"
     assert (await alice.recall("password")).hits[0].memory.content == "My password is swordfish no more."
 
@@ -214,7 +220,7 @@ async def test_every_list_is_exported_in_pages(keeps: Keeps, tenant: str, monkey
     plans = [await alice.create_plan(goal_event="goal", plan_id=f"p{n:03}") for n in range(60)]
     for number in range(60):
         await alice.set_plan_state("p000", f"k{number:03}", number)
-    service: Any = keeps.transfer
+    service: Any = keeps.service(TransferService)
     read, pages = service._read, list[int]()
 
     async def counted(*given: Any) -> Any:
@@ -223,7 +229,7 @@ async def test_every_list_is_exported_in_pages(keeps: Keeps, tenant: str, monkey
         return rows
 
     monkeypatch.setattr(service, "_read", counted)
-    lines = [json.loads(line) async for line in keeps.transfer.export(alice.scope)]
+    lines = [json.loads(line) async for line in keeps.service(TransferService).export(alice.scope)]
 
     def of(kind: str, name: str) -> list[str]:
         return [line["row"][name] for line in lines if line["type"] == kind]
@@ -237,7 +243,7 @@ async def test_every_list_is_exported_in_pages(keeps: Keeps, tenant: str, monkey
 
 async def test_lines_that_cannot_be_stored_are_reported_and_the_others_go_on(keeps: Keeps, tenant: str) -> None:
     alice = await filled(keeps, tenant, "alice")
-    lines = [line async for line in alice.keeps.transfer.export(alice.scope)]
+    lines = [line async for line in alice.keeps.service(TransferService).export(alice.scope)]
     other = keeps.memory(Scope(f"{tenant}-2", "root", roles=frozenset({"admin"})))
     good = json.loads(next(line for line in lines if '"memory"' in line))
     bad = [
@@ -251,7 +257,7 @@ async def test_lines_that_cannot_be_stored_are_reported_and_the_others_go_on(kee
         json.dumps({"type": "memory", "row": {**good["row"], "user_id": ""}}),
         json.dumps({"type": "working_memory", "row": {"user_id": "alice"}}),
     ]
-    summary = await other.keeps.transfer.import_lines(other.scope, [*bad, json.dumps(good), ""])
+    summary = await other.keeps.service(TransferService).import_lines(other.scope, [*bad, json.dumps(good), ""])
     assert (summary.stored, summary.failed) == (1, len(bad))
     assert [each.split(":")[0] for each in summary.errors] == [f"line {number}" for number in range(1, len(bad) + 1)]
     stored = (await keeps.memory(Scope(f"{tenant}-2", "alice")).list()).items
@@ -284,10 +290,10 @@ async def test_a_quota_is_kept_by_the_database(keeps: Keeps, tenant: str, secure
     assert len((await alice.list()).items) == 2
     await alice.forget(receipt.memory_id, hard=True)
     assert (await alice.remember("three")).status == "created"
-    await alice.keeps.tenants.set_quota(tenant, Quota(max_bytes=20, max_memories=None))
+    await alice.keeps.service(TenantService).set_quota(tenant, Quota(max_bytes=20, max_memories=None))
     with pytest.raises(ForbiddenError, match="may hold 20 bytes"):
         await alice.remember("x" * 30)
-    page = await alice.keeps.tenants.page(tenant[:-1], 1)
+    page = await alice.keeps.service(TenantService).page(tenant[:-1], 1)
     assert (page[0].tenant_id, page[0].memories) == (tenant, 2)
 
 
@@ -309,7 +315,7 @@ async def test_erasing_a_user_keeps_state_that_others_wrote(keeps: Keeps, tenant
     assert {key: item.value for key, item in items.items()} == {"list": [0, 1, 2, 3, 4, 5], "counter": 2}
     assert {item.user_id for item in items.values()} == {"alice"}
     assert await alice.append_to_list("list", 6, "plan") == [0, 1, 2, 3, 4, 5, 6]
-    assert (await keeps.events.verify(Scope(tenant, "alice"))).differences == []
+    assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).differences == []
 
 
 async def test_state_stays_until_its_last_writer_is_erased(keeps: Keeps, tenant: str) -> None:
@@ -325,21 +331,24 @@ async def test_an_import_keeps_which_keys_a_workflow_made(keeps: Keeps, tenant: 
     memory = keeps.memory(Scope(tenant, "alice", roles=frozenset({"admin"})))
     await WorkflowState(memory, "plan").set("own", 1)
     await memory.store("plain", 2, "plan")
-    lines = [line async for line in keeps.transfer.export(memory.scope)]
+    lines = [line async for line in keeps.service(TransferService).export(memory.scope)]
     other = keeps.memory(Scope(f"{tenant}-other", "alice", roles=frozenset({"admin"})))
     await other.admin.import_lines(lines)
     await WorkflowState(other, "plan").clear()
     assert await WorkflowState(other, "plan").get_all() == {"action_history": [], "plain": 2}
-    assert (await keeps.events.verify(Scope(f"{tenant}-other", "alice"))).differences == []
+    assert (await keeps.service(EventService).verify(Scope(f"{tenant}-other", "alice"))).differences == []
 
 
 async def test_an_edited_line_is_a_memory_of_its_new_words(keeps: Keeps, tenant: str) -> None:
     """Its old hash would hide it from the next write of the same words, which would be stored twice."""
     memory = keeps.memory(Scope(tenant, "alice", roles=frozenset({"admin"})))
     await memory.remember("Tea at four.")
-    lines = [line.replace("Tea at four.", "Tea at five.") async for line in keeps.transfer.export(memory.scope)]
+    lines = [
+        line.replace("Tea at four.", "Tea at five.")
+        async for line in keeps.service(TransferService).export(memory.scope)
+    ]
     other = keeps.memory(Scope(f"{tenant}-other", "alice", roles=frozenset({"admin"})))
     assert (await other.admin.import_lines(lines)).stored == 1
-    assert (await keeps.events.verify(other.scope)).differences == []
+    assert (await keeps.service(EventService).verify(other.scope)).differences == []
     assert (await other.remember("Tea at five.")).status == "unchanged"
     assert (await other.remember("Tea at four.")).status == "created"

@@ -14,8 +14,11 @@ import redis
 
 from keeps.db.session import Tx
 from keeps.engine import Keeps
-from keeps.operations.service import Run
+from keeps.indexing.service import Indexer
+from keeps.memories.service import MemoryService
+from keeps.part import Run
 from keeps.scope import Scope
+from keeps.transfer.erasure import TenantService
 from keeps_client import MemoryClient
 from keeps_client._requests import Call
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
@@ -171,7 +174,7 @@ async def test_a_weekly_summary_goes_with_what_it_was_made_of(
 
     await keeps.database.write(scope, archive)
     run = Run(new_id(), tenant, "consolidation", now)
-    await consolidation.consolidate_user(keeps.database, keeps.memories._changes, scope, run)
+    await consolidation.consolidate_user(keeps.database, keeps.service(MemoryService)._changes, scope, run)
     assert run.counts["summarised"] == 1
     for receipt in receipts:
         await memory.forget(receipt.memory_id, hard=True)
@@ -244,11 +247,11 @@ async def test_a_user_and_a_tenant_go_with_cache_and_files(
     await memory.store("key", mark, "plan")
     assert len(await where(mark)) >= 8
     root = keeps.memory(Scope(tenant, "root", roles=frozenset({"admin"})))
-    await root.keeps.tenants.erase_user(root.scope, "alice")
+    await root.keeps.service(TenantService).erase_user(root.scope, "alice")
     assert await where(mark) == []
     bob = keeps.memory(Scope(tenant, "bob"))
     await talk(bob, mark, "tuesday")
-    await root.keeps.tenants.erase_tenant(root.scope)
+    await root.keeps.service(TenantService).erase_tenant(root.scope)
     assert await where(mark) == []
 
 
@@ -289,7 +292,7 @@ async def test_killed_between_any_two_statements_all_of_it_is_there_or_nothing(
 ) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     receipt = await talk(memory, mark, "monday")
-    await keeps.indexer.settle(memory.scope)
+    await keeps.service(Indexer).settle(memory.scope)
     before = await where(mark, tenant)
     left = 0
     forgetting = asyncio.current_task()

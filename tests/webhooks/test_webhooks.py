@@ -202,7 +202,7 @@ async def test_one_server_at_a_time_serves_a_webhook_and_a_dead_ones_lease_ends(
 )
 async def test_only_public_addresses_are_taken(keeps: Keeps, tenant: str, url: str) -> None:
     with pytest.raises(ValidationFailedError):
-        await keeps.webhooks.add(Scope(tenant, "alice"), NewWebhook(url=url))
+        await keeps.service(WebhookService).add(Scope(tenant, "alice"), NewWebhook(url=url))
 
 
 async def test_a_name_that_leads_to_a_private_address_is_not_reached(

@@ -83,7 +83,7 @@ def call(method: str, *segments: str, query: Mapping[str, object] | None = None)
     return Call(method, "/v1/" + "/".join(_segment(each) for each in segments) + _query(query or {}))
 
 
-def call_of(endpoint: Endpoint[AnswerT], fields: Mapping[str, object]) -> Call:
+def call_of(endpoint: Endpoint[AnswerT, Any, Any], fields: Mapping[str, object]) -> Call:
     """Return the request for an operation, with the given arguments only. Raises ValidationFailedError."""
     params, body = endpoint.split(fields)
     arguments = {} if params is None else {name: getattr(params, name) for name in params.model_fields_set}
@@ -100,7 +100,7 @@ def call_of(endpoint: Endpoint[AnswerT], fields: Mapping[str, object]) -> Call:
     )
 
 
-def answer_of(endpoint: Endpoint[AnswerT], answer: Answer) -> AnswerT:
+def answer_of(endpoint: Endpoint[AnswerT, Any, Any], answer: Answer) -> AnswerT:
     """Return the answer of an operation. Raises the error that the server names."""
     if answer.status >= 400:
         raise error_of(answer)

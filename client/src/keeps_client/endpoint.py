@@ -10,14 +10,17 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, cast
 
 from pydantic import BaseModel, TypeAdapter
+from typing_extensions import TypeVar
 
 from keeps_client.checked import validated
 from keeps_client.errors import ValidationFailedError
 
 AnswerT = TypeVar("AnswerT")
+ParamsT = TypeVar("ParamsT", bound=BaseModel | None, default=None)
+BodyT = TypeVar("BodyT", bound=BaseModel | None, default=None)
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Verb = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Role = Literal["reader", "writer", "admin", "operator"]
@@ -27,8 +30,8 @@ VERSION = "if_version"
 
 
 @dataclass(frozen=True, eq=False)
-class Endpoint(Generic[AnswerT]):
-    """An operation.
+class Endpoint(Generic[AnswerT, ParamsT, BodyT]):
+    """An operation, typed by its answer, its parameters and its body; None where it has no parameters or no body.
 
     - `params`: the parameters in the path and the query; each is validated separately, as HTTP brings it.
     - `body`: the model of the body.
@@ -44,12 +47,17 @@ class Endpoint(Generic[AnswerT]):
     tag: str
     answer: type[AnswerT]
     doc: str
-    params: type[BaseModel] | None = None
-    body: type[BaseModel] | None = None
+    params: type[ParamsT] | None = None
+    body: type[BodyT] | None = None
     status: int = 200
     created: Callable[[Any], bool] | None = None
     bare: bool = False
     repeatable: bool = True
+
+    @cached_property
+    def _models(self) -> tuple[type[BaseModel] | None, type[BaseModel] | None]:
+        """The models of the parameters and the body, without the type variables that type checkers cannot narrow."""
+        return cast(type[BaseModel] | None, self.params), cast(type[BaseModel] | None, self.body)
 
     @cached_property
     def path_names(self) -> tuple[str, ...]:
@@ -67,8 +75,9 @@ class Endpoint(Generic[AnswerT]):
     @cached_property
     def takes_version(self) -> bool:
         """Return whether it takes a version that must be stored."""
-        given = VERSION if self.params and VERSION in self.params.model_fields else "expected_version"
-        return any(given in each.model_fields for each in (self.params, self.body) if each)
+        params, body = self._models
+        given = VERSION if params and VERSION in params.model_fields else "expected_version"
+        return any(given in each.model_fields for each in (params, body) if each)
 
     @cached_property
     def has_version(self) -> bool:
@@ -81,20 +90,21 @@ class Endpoint(Generic[AnswerT]):
         Arguments that are None are left out; `body` is used as it is. Raises ValidationFailedError, which names what is
         wrong.
         """
-        if self.params is None:
+        params_model, body_model = self._models
+        if params_model is None:
             params, rest = None, fields
         else:
-            taken = _taken(self.params)
+            taken = _taken(params_model)
             params = validated(
-                self.params, taken.chosen({each: fields[each] for each in fields if each in taken.kinds})
+                params_model, taken.chosen({each: fields[each] for each in fields if each in taken.kinds})
             )
             rest = {name: value for name, value in fields.items() if name not in taken.kinds}
-        if self.body is None:
+        if body_model is None:
             if rest:
                 raise TypeError(f"{self.name} takes no {', '.join(rest)}")
             return params, None
         whole = rest.get(BODY)
-        return params, validated(self.body, _taken(self.body).chosen(rest) if whole is None else whole)
+        return params, validated(body_model, _taken(body_model).chosen(rest) if whole is None else whole)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ _NOUNS = (
     insights,
     access,
 )
-ENDPOINTS: tuple[Endpoint[Any], ...] = tuple(
+ENDPOINTS: tuple[Endpoint[Any, Any, Any], ...] = tuple(
     held
     for noun in _NOUNS
     for name, held in vars(noun).items()

@@ -19,8 +19,10 @@ from keeps.db.embedded.binaries import major_version
 from keeps.db.embedded.home import RESTORING, EmbeddedPostgres, prepared_home, remove_home
 from keeps.db.statements import Statements
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 from keeps.transfer.erased import erased_since, hashed, remember_folder
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import ConflictError, NotFoundError, UnavailableError, ValidationFailedError
 
 QUERIES = Statements("keeps.backups")
@@ -219,12 +221,12 @@ async def _erase_again(
     count = 0
     for tenant in tenants:
         if hashed(salt, tenant) in gone:
-            await keeps.tenants.erase_tenant(Scope(tenant))
+            await keeps.service(TenantService).erase_tenant(Scope(tenant))
             count += 1
     for tenant, user in users:
         if hashed(salt, tenant, user) in gone and hashed(salt, tenant) not in gone:
             with suppress(NotFoundError):  # there was nothing of them yet
-                await keeps.tenants.erase_user(Scope(tenant), user)
+                await keeps.service(TenantService).erase_user(Scope(tenant), user)
                 count += 1
     return count
 
@@ -264,11 +266,11 @@ async def check(keeps: Keeps, home: Path, progress: Progress) -> Checked:
     progress("checking tables and indexes")
     checked = Checked(damaged=await _damage(home))
     after = ""
-    while page := await keeps.tenants.page(after, 100):
+    while page := await keeps.service(TenantService).page(after, 100):
         for tenant in page:
             progress(f"verifying {tenant.tenant_id}")
             checked.tenants += 1
-            if (await keeps.events.verify(Scope(tenant.tenant_id))).differences:
+            if (await keeps.service(EventService).verify(Scope(tenant.tenant_id))).differences:
                 checked.different.append(tenant.tenant_id)
         after = page[-1].tenant_id
     return checked

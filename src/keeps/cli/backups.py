@@ -14,6 +14,7 @@ from rich.table import Table
 
 from keeps.cli.context import Home, Json, err, out, print_json, run
 from keeps.clock import utc_now
+from keeps.transfer.service import TransferService
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
 if TYPE_CHECKING:
@@ -241,10 +242,10 @@ def restore(
                 opening(place, model=True) as keeps,
             ):
                 progress(f"taking {tenant}")
-                lines = [line async for line in source.transfer.export(Scope(str(tenant)))]
+                lines = [line async for line in source.service(TransferService).export(Scope(str(tenant)))]
                 if not lines:
                     raise ValidationFailedError(f"tenant {tenant!r} holds nothing at {done.moment:%F %T} UTC")
-                summary = await keeps.transfer.import_lines(Scope(into or str(tenant)), lines)
+                summary = await keeps.service(TransferService).import_lines(Scope(into or str(tenant)), lines)
         if as_json:
             print_json({"moment": done.moment.isoformat(), **summary.model_dump()})
         else:

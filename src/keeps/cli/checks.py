@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import psutil
 
 from keeps.clock import utc_now
+from keeps.databases.service import DatabaseService
+from keeps.providers.service import ProviderService
 from keeps.scope import Scope
 from keeps.settings import Settings
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import KeepsError
 
 if TYPE_CHECKING:
@@ -287,7 +290,7 @@ async def _database(settings: Settings) -> list[Check]:
 
 async def _providers(keeps: Keeps) -> list[Check]:
     """Report providers of other packages that cannot be opened."""
-    faults = await keeps.providers.faults(Scope())
+    faults = await keeps.service(ProviderService).faults(Scope())
     return [
         Check("provider", "failed", f"{name} cannot be used: {reason}; mend or uninstall its package")
         for name, reason in faults.items()
@@ -346,9 +349,11 @@ async def _asked_databases(keeps: Keeps) -> list[Check]:
     """Check the databases of all tenants, and report unneeded rights of their roles."""
     checks: list[Check] = []
     count, after = 0, ""
-    while page := await keeps.tenants.page(after, 100):
+    while page := await keeps.service(TenantService).page(after, 100):
         for tenant in page:
-            for each in await keeps.databases.list(Scope(tenant.tenant_id, "doctor", roles=frozenset({"operator"}))):
+            for each in await keeps.service(DatabaseService).list(
+                Scope(tenant.tenant_id, "doctor", roles=frozenset({"operator"}))
+            ):
                 count += 1
                 checks += [
                     Check("databases", "note", f"{tenant.tenant_id}/{each.name}: {one}") for one in each.warnings

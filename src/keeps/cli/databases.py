@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps.databases.service import DatabaseService
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import DatabaseInfo, QueryResult
 from keeps_client.models.databases import AskedBy
@@ -189,9 +191,9 @@ def rotate(*, target: Target, as_json: Json = False) -> None:
         done = tenants = 0
         async with target.open() as keeps:
             after = ""
-            while page := await keeps.tenants.page(after, 100):
+            while page := await keeps.service(TenantService).page(after, 100):
                 for each in page:
-                    done += await keeps.databases.rotate(replace(target.scope, tenant_id=each.tenant_id))
+                    done += await keeps.service(DatabaseService).rotate(replace(target.scope, tenant_id=each.tenant_id))
                 tenants += len(page)
                 after = page[-1].tenant_id
         if as_json:

@@ -18,6 +18,7 @@ from rich.markup import escape
 from keeps.cli.context import DatabaseUrl, Home, Target, out, run
 from keeps.cli.memories import print_hit
 from keeps.clock import new_id
+from keeps.indexing.service import Indexer
 
 if TYPE_CHECKING:
     from keeps.demo.story import Turn
@@ -107,7 +108,7 @@ async def _store(keeps: Keeps, turns: list[Turn], steps: list[tuple[str, float]]
             await keeps.memory(scope).remember_many([turn.memory for turn in group], index="later")
     with _step("index what is new", steps):
         for scope in dict.fromkeys(turn.scope for turn in turns):
-            await keeps.indexer.index_user(scope)
+            await keeps.service(Indexer).index_user(scope)
     status = await keeps.status()
     out.print(
         f"  {status.counts.memories} memories, {status.counts.events} events, {status.pending} waiting for the index,"

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from keeps.cli.context import Json, Target, err, in_process, out, print_json, run, targeted
+from keeps.graph.reading import Reader
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import Entity, Traversal
 
@@ -257,7 +258,7 @@ def read(
 
                 with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
                     task = bar.add_task("reading memories", total=None)
-                    reading = await memory.keeps.reader.read(
+                    reading = await memory.keeps.service(Reader).read(
                         target.scope, again=again, progress=lambda done: bar.advance(task, done)
                     )
             else:

@@ -18,6 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from keeps.cli.context import Json, Target, err, in_process, out, print_json, run, targeted
 from keeps.importing.formats import Format, read
 from keeps.importing.service import Summary, run_import
+from keeps.indexing.service import Indexer
+from keeps.transfer.service import TransferService
 from keeps_client.errors import ConflictError, ValidationFailedError
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def import_files(
                 storing = bar.add_task("storing ", total=sum(record.memory is not None for record in records))
                 summary = await run_import(memory, records, lambda count: bar.advance(storing, count))
                 if wait and in_process(memory):
-                    indexer, who = memory.keeps.indexer, (target.tenant, target.user)
+                    indexer, who = memory.keeps.service(Indexer), (target.tenant, target.user)
                     waiting = await indexer.users_to_index()
                     pending = sum(item.pending for item in waiting if (item.tenant_id, item.user_id) == who)
                     indexing = bar.add_task("indexing", total=pending)
@@ -136,7 +138,7 @@ def export(
         with _private(file) if file else nullcontext(sys.stdout) as stream:
             async with target.memory() as memory:
                 if in_process(memory):
-                    async for line in memory.keeps.transfer.export(target.scope, only_user):
+                    async for line in memory.keeps.service(TransferService).export(target.scope, only_user):
                         stream.write(line)
                         count += 1
                 else:

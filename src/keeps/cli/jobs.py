@@ -12,6 +12,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from keeps.cli.context import DatabaseUrl, Home, Json, Target, err, out, print_json, run, targeted
+from keeps.jobs.worker import JobQueue, Worker
+from keeps.lifecycle.service import Lifecycle
+from keeps.transfer.erasure import TenantService
 from keeps_client.models import Operation
 from keeps_client.models.operations import JobName
 
@@ -64,7 +67,7 @@ def worker(
 
         configure_logs(load_settings(home=home, database_url=database_url).log_level)
         async with Target(home, database_url, may_make=True).open() as keeps:
-            chosen = keeps.worker
+            chosen = keeps.service(Worker)
             chosen.at_once = at_once
             said(f"[bold green]Keeps works[/] on due jobs, {at_once} at once; Ctrl-C ends", "working", at_once=at_once)
             async with AsyncExitStack() as stack:
@@ -107,7 +110,9 @@ def run_job(
                 task = bar.add_task(name, total=None)
                 async for tenant_id in _tenants(keeps, tenant):
                     bar.update(task, description=f"{name} {tenant_id}")
-                    made = await keeps.lifecycle.run(tenant_id, name, progress=lambda users: bar.advance(task, users))
+                    made = await keeps.service(Lifecycle).run(
+                        tenant_id, name, progress=lambda users: bar.advance(task, users)
+                    )
                     tenants += 1
                     done += [made] if made else []
         if as_json:
@@ -128,7 +133,7 @@ async def _tenants(keeps: Keeps, tenant: str | None) -> AsyncIterator[str]:
         yield tenant
         return
     after = ""
-    while page := await keeps.tenants.page(after, 1_000):
+    while page := await keeps.service(TenantService).page(after, 1_000):
         for each in page:
             yield each.tenant_id
         after = page[-1].tenant_id
@@ -198,7 +203,7 @@ def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = 
 
     async def work() -> None:
         async with Target(home, database_url).open() as keeps:
-            counts = await keeps.queue.status()
+            counts = await keeps.service(JobQueue).status()
         if as_json:
             print_json([count.model_dump(mode="json") for count in counts])
             return
@@ -218,7 +223,7 @@ def held(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = Fa
 
     async def work() -> None:
         async with Target(home, database_url).open() as keeps:
-            jobs = await keeps.queue.held()
+            jobs = await keeps.service(JobQueue).held()
         if as_json:
             print_json([job.model_dump(mode="json") for job in jobs])
             return
@@ -248,7 +253,7 @@ def retry(
 
     async def work() -> None:
         async with Target(home, database_url).open() as keeps:
-            out.print(f"{await keeps.queue.retry(job_id)} queued again")
+            out.print(f"{await keeps.service(JobQueue).retry(job_id)} queued again")
 
     run(work)
 

@@ -13,6 +13,8 @@ from rich.table import Column, Table
 
 from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
 from keeps.providers.contract import MemoryProvider
+from keeps.providers.service import ProviderService
+from keeps.transfer.erasure import TenantService
 from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.models import Entry
 
@@ -174,7 +176,7 @@ def check(
 
         results: dict[str, dict[str, str]] = {}
         async with target.open() as keeps:
-            service = keeps.providers
+            service = keeps.service(ProviderService)
             tenants: set[str] = set()
 
             async def planted(scope: Scope, key: str, text: str) -> None:
@@ -199,10 +201,10 @@ def check(
                         results.setdefault(name, {})[check_name] = str(error).split("\n")[0] or type(error).__name__
             for tenant_id in tenants:
                 try:
-                    await keeps.tenants.erase_tenant(Scope(tenant_id))
+                    await keeps.service(TenantService).erase_tenant(Scope(tenant_id))
                 except KeepsError:
                     continue
-            keeps.providers.forget_folders(tenants)
+            keeps.service(ProviderService).forget_folders(tenants)
         if as_json:
             print_json(results)
         else:

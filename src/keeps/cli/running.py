@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from keeps.cli.backups import embedded_home, opening, print_checked, progress_line
 from keeps.cli.context import DatabaseUrl, Home, Json, Target, check_home, err, out, print_json, run, targeted
+from keeps.indexing.service import Indexer
 from keeps_client.errors import ValidationFailedError
 
 if TYPE_CHECKING:
@@ -207,10 +208,10 @@ async def make_vectors(keeps: Keeps) -> int:
     stored = 0
     with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
         task = bar.add_task("indexing", total=(await keeps.status()).pending)
-        while waiting := await keeps.indexer.users_to_index():
+        while waiting := await keeps.service(Indexer).users_to_index():
             before = stored
             for each in waiting:
-                stored += await keeps.indexer.index_user(
+                stored += await keeps.service(Indexer).index_user(
                     Scope(each.tenant_id, each.user_id), lambda count: bar.advance(task, count)
                 )
             if stored == before:
@@ -238,7 +239,7 @@ def reindex(
         async with Target(home, database_url).open() as keeps:
             stored = await make_vectors(keeps)
             if drop_old:
-                await keeps.indexer.drop_other_models()
+                await keeps.service(Indexer).drop_other_models()
             index = await keeps.status()
         if as_json:
             print_json({"stored": stored, "model": index.model, "pending": index.pending})

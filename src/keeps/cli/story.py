@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from keeps.cli.context import Target, out
+from keeps.events.service import EventService
+from keeps.indexing.service import Indexer
+from keeps.lifecycle.service import Lifecycle
 from keeps_client.models import ContextResult
 from keeps_client.models.operations import JobName
 
@@ -85,7 +88,7 @@ async def tell(target: Target) -> int:
     for role, text in _THIRD:
         out.print(f"    [dim]{role:>9}[/]  {escape(text)}")
     await alice.store_exchange([{"role": role, "content": text} for role, text in _THIRD], session_id="third")
-    await keeps.indexer.settle(alice.scope)
+    await keeps.service(Indexer).settle(alice.scope)
     home = await alice.recall("Where does the user live?", layers=["long_term"], limit=1)
     check(
         "York" in home.hits[0].memory.content,
@@ -113,7 +116,7 @@ async def tell(target: Target) -> int:
         any("weather" in hit.memory.content for hit in found.hits),
         "gone is archived, not lost: it is found when asked for",
     )
-    verified = await keeps.events.verify(alice.scope)
+    verified = await keeps.service(EventService).verify(alice.scope)
     check(verified.equal, f"all of it can be rebuilt from {verified.events} events")
     await keeps.close()
     who = f"--tenant {target.tenant}"
@@ -135,10 +138,10 @@ async def _open(target: Target, clock: _Clock) -> tuple[Keeps, LocalMemory]:
 
 async def _jobs(memory: LocalMemory, *names: JobName) -> str:
     """Run jobs now and return their counts as text."""
-    await memory.keeps.indexer.settle(memory.scope)
+    await memory.keeps.service(Indexer).settle(memory.scope)
     done: list[str] = []
     for name in names:
-        operation = await memory.keeps.lifecycle.run(memory.scope.tenant_id, name)
+        operation = await memory.keeps.service(Lifecycle).run(memory.scope.tenant_id, name)
         if operation is not None:
             done += [f"{count} {what}" for what, count in operation.counts.items()]
     return ", ".join(done) or "nothing to do"

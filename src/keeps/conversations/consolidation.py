@@ -21,7 +21,8 @@ from keeps.db.statements import Statements
 from keeps.lifecycle import promotion
 from keeps.memories import store as memories
 from keeps.memories.service import MemoryService
-from keeps.operations.service import Change, Run, record
+from keeps.operations.service import Change, record
+from keeps.part import Run
 from keeps.scope import Scope
 from keeps.sessions import store as sessions
 from keeps.telemetry.logs import log

@@ -50,3 +50,14 @@ LIMIT $5
 
 -- name: audit_forget
 DELETE FROM keeps.query_audit WHERE tenant_id = $1 AND user_id = $2 AND asked_at < $3
+
+-- name: export_databases
+-- Databases of the user who added them, without their credentials.
+SELECT name, to_jsonb(databases) - '{credential,key_id}'::text[]
+    || jsonb_build_object('user_id', created_by, 'credential', 'left out') AS row
+FROM keeps.databases WHERE tenant_id = $1 AND created_by = $2 AND name > $3::text ORDER BY name LIMIT 50
+
+-- name: export_queries
+SELECT asked_at, audit_id, to_jsonb(query_audit) AS row FROM keeps.query_audit
+WHERE tenant_id = $1 AND user_id = $2 AND (asked_at, audit_id) > ($3::timestamptz, $4::uuid)
+ORDER BY asked_at, audit_id LIMIT 50

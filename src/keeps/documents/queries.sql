@@ -133,3 +133,14 @@ WHERE tenant_id = $1 AND document_id = $2
 -- name: documents_overdue
 SELECT document_id FROM keeps.documents WHERE tenant_id = $1 AND user_id = $2 AND deleted_at < $3
 LIMIT 100
+
+-- name: export_documents
+-- With the positions of their passages, which are memories.
+SELECT created_at, document_id, to_jsonb(documents) || jsonb_build_object('passages', COALESCE((
+    SELECT jsonb_agg(to_jsonb(passage) - '{tenant_id,document_id,position,user_id,visibility}'::text[]
+                     ORDER BY passage."position")
+    FROM keeps.document_passages AS passage
+    WHERE passage.tenant_id = $1 AND passage.document_id = documents.document_id), '[]')) AS row
+FROM keeps.documents
+WHERE tenant_id = $1 AND user_id = $2 AND (created_at, document_id) > ($3::timestamptz, $4::uuid)
+ORDER BY created_at, document_id LIMIT 5

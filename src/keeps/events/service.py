@@ -131,3 +131,8 @@ class EventService:
     async def make_partitions(self) -> None:
         """Make partitions for this month and the next ones."""
         await self._database.cells.everywhere(store.QUERIES["partitions_make"])
+
+
+def split_names(names: str | None) -> list[str] | None:
+    """Split names with commas between them, as in a query."""
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]

@@ -343,3 +343,28 @@ WHERE tenant_id = $1 AND user_id = $2 AND source <> 'user' AND deleted_at IS NUL
   AND NOT EXISTS (SELECT FROM keeps.entities AS taken WHERE taken.tenant_id = $1
       AND taken.merged_into = entities.entity_id)
 LIMIT 1000
+
+-- name: export_entities
+-- Entities into which others were merged come first.
+WITH RECURSIVE ordered(entity_id, depth) AS (
+    SELECT entity_id, 0 FROM keeps.entities WHERE tenant_id = $1 AND user_id = $2 AND merged_into IS NULL
+    UNION ALL
+    SELECT entities.entity_id, ordered.depth + 1 FROM ordered JOIN keeps.entities ON entities.tenant_id = $1
+        AND entities.merged_into = ordered.entity_id
+)
+SELECT ordered.depth, entities.created_at, entities.entity_id, to_jsonb(entities) AS row
+FROM ordered JOIN keeps.entities ON entities.tenant_id = $1 AND entities.entity_id = ordered.entity_id
+WHERE entities.user_id = $2
+    AND (ordered.depth, entities.created_at, entities.entity_id) > ($3::integer, $4::timestamptz, $5::uuid)
+ORDER BY ordered.depth, entities.created_at, entities.entity_id LIMIT 200
+
+-- name: export_relations
+SELECT created_at, relation_id, to_jsonb(relations) AS row FROM keeps.relations
+WHERE tenant_id = $1 AND user_id = $2 AND (created_at, relation_id) > ($3::timestamptz, $4::uuid)
+ORDER BY created_at, relation_id LIMIT 50
+
+-- name: export_mentions
+-- Mentions that users set; the others are found again by reading.
+SELECT memory_id, entity_id, to_jsonb(mentions) AS row FROM keeps.mentions
+WHERE tenant_id = $1 AND user_id = $2 AND source = 'user' AND (memory_id, entity_id) > ($3::uuid, $4::uuid)
+ORDER BY memory_id, entity_id LIMIT 500

@@ -187,3 +187,9 @@ DELETE FROM keeps.item_vectors WHERE tenant_id = $1 AND user_id = $2 AND model <
 
 -- name: item_owners
 SELECT user_id FROM keeps.item_owners($1, $2)
+
+-- name: export_items
+-- A page of the rows after $3, $4.
+SELECT namespace, key, to_jsonb(items) AS row FROM keeps.items
+WHERE tenant_id = $1 AND user_id = $2 AND (namespace, key) > ($3::text, $4::text)
+ORDER BY namespace, key LIMIT 50

@@ -16,8 +16,9 @@ from keeps.memories import store
 from keeps.memories.changes import Changes
 from keeps.memories.store import Written, written
 from keeps.memories.types import Json, MemoryRow, new_row
-from keeps.operations.service import BATCH, NOWHERE, Change, Run, record
+from keeps.operations.service import BATCH, NOWHERE, Change, record
 from keeps.operations.service import QUERIES as RECEIPTS
+from keeps.part import Run
 from keeps.scope import Scope
 from keeps.sessions.notes import summarise
 from keeps.text.trust import origin_of

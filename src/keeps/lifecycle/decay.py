@@ -19,7 +19,8 @@ from keeps.lifecycle.statements import QUERIES
 from keeps.memories import store
 from keeps.memories.store import Written
 from keeps.memories.types import MemoryRow, new_row
-from keeps.operations.service import BATCH, Change, Run, record
+from keeps.operations.service import BATCH, Change, record
+from keeps.part import Run
 from keeps.scope import Scope
 from keeps.text.importance import estimate_importance
 

@@ -13,7 +13,8 @@ from keeps.memories import store
 from keeps.memories.changes import RESTORABLE, Changes
 from keeps.memories.store import Written
 from keeps.memories.types import MemoryRow
-from keeps.operations.service import BATCH, UNDO_WINDOW, Change, Run, record
+from keeps.operations.service import BATCH, UNDO_WINDOW, Change, record
+from keeps.part import Run
 from keeps.scope import Scope
 
 RECEIPTS_KEPT = timedelta(days=90)

@@ -20,7 +20,8 @@ from keeps.memories import store
 from keeps.memories.retention import retention
 from keeps.memories.store import Written
 from keeps.memories.types import MemoryRow
-from keeps.operations.service import BATCH, NOWHERE, Change, Run, record
+from keeps.operations.service import BATCH, NOWHERE, Change, record
+from keeps.part import Run
 from keeps.scope import Scope
 
 GATE = 0.8

@@ -8,19 +8,17 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import get_args
 
 from keeps.clock import Clock, new_id
 from keeps.db.errors import UserGoneError
 from keeps.db.session import Database, taking_long
-from keeps.lifecycle import consolidation, decay, expiry, promotion
-from keeps.lifecycle.statements import QUERIES
-from keeps.memories.changes import Changes
-from keeps.operations.jobs import PERIODS
-from keeps.operations.service import JOB_USER, OperationService, Run
+from keeps.operations.service import JOB_USER, OperationService
 from keeps.operations.service import QUERIES as RECEIPTS
+from keeps.part import Run, UserJob
 from keeps.scope import Scope
 from keeps.telemetry.metrics import Metrics
 from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
@@ -29,39 +27,33 @@ from keeps_client.models.operations import JobName
 
 USERS_AT_ONCE = 500
 Progress = Callable[[int], None]
-UserJob = Callable[[Scope, Run], Awaitable[None]]
-Sweep = Callable[[Scope], Awaitable[int]]
-"""Removes a user's overdue items and returns their number."""
 
-CLEANUP_HOURS = 24
+
+@dataclass(frozen=True, slots=True)
+class ReadyJob:
+    """A job with the function that does its work, and its period by the settings."""
+
+    run: UserJob
+    period: timedelta | None
+    per_user: bool
 
 
 class Lifecycle:
-    """The jobs of a tenant. `more`: per-user jobs of other parts, such as sessions and the index."""
+    """Runs the jobs of a tenant, given by name."""
 
     def __init__(
         self,
         database: Database,
         operations: OperationService,
         clock: Clock,
-        more: dict[str, UserJob],
         metrics: Metrics,
-        sweep: Sweep,
-        cleanup_hours: int = CLEANUP_HOURS,
+        jobs: Mapping[str, ReadyJob],
     ) -> None:
         self._database = database
         self._operations = operations
         self._clock = clock
         self._metrics = metrics
-        self._periods = PERIODS | {"expiry": timedelta(hours=cleanup_hours)}
-        changes = Changes("", clock)
-        self._jobs: dict[str, UserJob] = {
-            "decay": lambda scope, run: decay.decay_user(self._database, scope, run),
-            "promotion": lambda scope, run: promotion.promote_user(self._database, scope, run),
-            "expiry": lambda scope, run: expiry.expire_user(self._database, changes, scope, run, sweep),
-            "consolidation": lambda scope, run: consolidation.consolidate_user(self._database, changes, scope, run),
-            **more,
-        }
+        self.jobs = jobs
 
     async def run(
         self, tenant_id: str, job: str, *, progress: Progress | None = None, seconds: float = math.inf
@@ -87,17 +79,17 @@ class Lifecycle:
 
     async def _run(self, run: Run, progress: Progress | None) -> Operation | None:
         try:
-            if run.job == "storage":
-                await self._sample(run)
+            if self.jobs[run.job].per_user:
+                await self._users(run, self.jobs[run.job].run, progress)
             else:
-                await self._users(run, self._jobs[run.job], progress)
+                await self.jobs[run.job].run(Scope(run.tenant_id, JOB_USER), run)
         except KeepsError as error:
             await self._operations.finish(run, None, f"{error.code}: {error.detail}")
             raise
         except asyncio.CancelledError:
             await asyncio.shield(self._operations.finish(run, run.now, "stopped; it goes on at its next turn"))
             raise
-        period = self._periods.get(run.job)
+        period = self.jobs[run.job].period
         due_at = None if period is None else run.now if run.is_over else run.now + period
         try:
             return await self._operations.finish(run, due_at)
@@ -119,12 +111,6 @@ class Lifecycle:
             if len(rows) < USERS_AT_ONCE:
                 return
             after = rows[-1]["user_id"]
-
-    async def _sample(self, run: Run) -> None:
-        await self._database.write(
-            Scope(run.tenant_id, JOB_USER),
-            lambda tx: tx.execute(QUERIES["storage_sample"], run.tenant_id, run.now.date()),
-        )
 
 
 def check_job(job: str) -> None:

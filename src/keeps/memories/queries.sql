@@ -399,3 +399,12 @@ ORDER BY memories.memory_id
 ON CONFLICT (tenant_id, memory_id) DO UPDATE
 SET access_count = memory_access.access_count + EXCLUDED.access_count,
     last_accessed_at = GREATEST(memory_access.last_accessed_at, EXCLUDED.last_accessed_at)
+
+-- name: export_memories
+-- A page of the rows after $3, $4: up to 500, about 4 MiB. Current memories first, since superseded ones refer to them.
+SELECT older, memory_id, row FROM (
+    SELECT part.*, sum(octet_length(row::text)) OVER (ORDER BY older, memory_id) - octet_length(row::text) AS before
+    FROM (SELECT superseded_by IS NOT NULL AS older, memory_id, to_jsonb(memories) AS row FROM keeps.memories
+          WHERE tenant_id = $1 AND user_id = $2 AND (superseded_by IS NOT NULL, memory_id) > ($3::boolean, $4::uuid)
+          ORDER BY superseded_by IS NOT NULL, memory_id LIMIT 500) AS part) AS bounded
+WHERE before < 4194304 ORDER BY older, memory_id

@@ -7,11 +7,9 @@ those back where the memory is still as the operation left it; what somebody cha
 from __future__ import annotations
 
 import json
-import math
-import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -23,7 +21,7 @@ from keeps.memories import store
 from keeps.memories.changes import Changes
 from keeps.memories.store import Written
 from keeps.memories.types import MEMORY, Json, MemoryRow
-from keeps.operations.jobs import UNDOABLE
+from keeps.part import Run
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Operation, OperationChange, OperationDetail, Page
@@ -36,23 +34,6 @@ BATCH = 200
 NOWHERE = UUID(int=0)
 RESTORED = {"layer", "archived_at", "deleted_at", "superseded_by", "valid_to", "importance", "tags", "metadata"}
 """What jobs change, and so all that undoing writes; whatever else a row of changes may say is not heard."""
-
-
-@dataclass(slots=True)
-class Run:
-    """One run of a job over a tenant, on its way."""
-
-    operation_id: UUID
-    tenant_id: str
-    job: str
-    now: datetime
-    ends_at: float = math.inf
-    """By the monotonic clock: when a run leaves the rest to its next turn, so that others get theirs."""
-    counts: Counter[str] = field(default_factory=Counter[str])
-
-    @property
-    def is_over(self) -> bool:
-        return time.monotonic() >= self.ends_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +62,10 @@ async def record(tx: Tx, run: Run, changes: Sequence[Change]) -> None:
 class OperationService:
     """What ran, what it changed, and undoing it."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, is_undoable: Callable[[str], bool]) -> None:
         self._database = database
         self._clock = clock
+        self._is_undoable = is_undoable
         self._changes = Changes("", clock)
 
     async def finish(self, run: Run, due_at: datetime | None, error: str | None = None) -> Operation | None:
@@ -230,14 +212,17 @@ class OperationService:
         values = {**dict(row), "counts": json.loads(row["counts"])}
         fresh = self._clock() - row["started_at"] < UNDO_WINDOW
         undoable = (
-            fresh and row["job"] in UNDOABLE and row["status"] in ("completed", "failed") and bool(values["counts"])
+            fresh
+            and self._is_undoable(row["job"])
+            and row["status"] in ("completed", "failed")
+            and bool(values["counts"])
         )
         return Operation(**values, undoable=undoable)
 
     def _why_not(self, operation: Operation) -> str:
         if operation.status == "running":
             return f"operation {operation.operation_id} is still running"
-        if operation.job not in UNDOABLE:
+        if not self._is_undoable(operation.job):
             return f"what the job {operation.job} does is not undone: it changes no memory"
         if not operation.counts:
             return f"operation {operation.operation_id} changed nothing"

@@ -94,3 +94,9 @@ SELECT keeps.redact_own_events($1, ARRAY['plan.created', 'plan.updated'])
 
 -- name: task_redact
 SELECT keeps.redact_own_events($1, ARRAY['plan.task.written'])
+
+-- name: export_plans
+-- Oldest first: a parent is older than its sub-plans.
+SELECT created_at, plan_id, to_jsonb(plans) AS row FROM keeps.plans
+WHERE tenant_id = $1 AND user_id = $2 AND (created_at, plan_id) > ($3::timestamptz, $4::text)
+ORDER BY created_at, plan_id LIMIT 50

@@ -14,10 +14,13 @@ from starlette.responses import Response
 
 from keeps import __version__
 from keeps.access.identity import Authenticator
+from keeps.access.keys import KeyService
 from keeps.access.rates import Rates
 from keeps.access.tokens import Tokens
 from keeps.clock import Clock, utc_now
 from keeps.engine import Keeps
+from keeps.events.service import EventService
+from keeps.jobs.worker import Worker
 from keeps.server.asgi import App
 from keeps.server.docs import mount_docs
 from keeps.server.edge import LOOPBACK, Edge
@@ -35,6 +38,7 @@ from keeps.server.turns import USER_ALONE, USER_ALONE_REMOTE, Turns
 from keeps.settings import AuthMode, Settings
 from keeps.telemetry.metrics import HttpMetrics, text_of
 from keeps.turns import FairSlots
+from keeps.webhooks.service import WebhookService
 from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -95,7 +99,7 @@ def create_app(
                 app.state.rates.breaker = keeps.cache.breaker
             app.state.authenticator = Authenticator(mode, keeps.database, clock, tokens)
             forget_keys = app.state.authenticator.forget_keys
-            keeps.keys.listeners.append(forget_keys)
+            keeps.service(KeyService).listeners.append(forget_keys)
             app.state.exposition = KeptAnswer(
                 lambda: text_of(keeps.metrics.registry, app.state.metrics.registry),
                 METRICS_TYPE,
@@ -104,22 +108,22 @@ def create_app(
             )
 
             def end_streams() -> None:
-                keeps.events.end_subscriptions()
+                keeps.service(EventService).end_subscriptions()
                 for protocol in mounted:
                     protocol.end()
 
             app.state.end_streams = end_streams
-            keeps.webhooks.start()
+            keeps.service(WebhookService).start()
             if work:
-                keeps.worker.start()
+                keeps.service(Worker).start()
             async with AsyncExitStack() as running:
                 await running.enter_async_context(streams.checked(app.state.authenticator, keeps.database))
                 for protocol in mounted:
                     await running.enter_async_context(protocol.running(keeps, app.state.rates))
                 yield
-            keeps.keys.listeners.remove(forget_keys)
-            await keeps.worker.close()
-            await keeps.webhooks.close()
+            keeps.service(KeyService).listeners.remove(forget_keys)
+            await keeps.service(Worker).close()
+            await keeps.service(WebhookService).close()
         if app.state.rates is not None:
             await app.state.rates.close()
 

@@ -11,6 +11,9 @@ from contextlib import asynccontextmanager
 from prometheus_client import start_http_server
 
 from keeps.engine import Keeps
+from keeps.indexing.service import Indexer
+from keeps.jobs.worker import JobQueue
+from keeps.webhooks.service import WebhookService
 from keeps_client.errors import KeepsError, UnavailableError
 
 REFRESH_SECONDS = 15.0
@@ -33,10 +36,10 @@ class Gauges:
             return
         self._next = time.monotonic() + REFRESH_SECONDS
         try:
-            pending, lag = await self._keeps.indexer.lag()
-            storage = await self._keeps.storage_bytes()
-            behind, oldest = await self._keeps.webhooks.behind()
-            queue = await self._keeps.queue.status()
+            pending, lag = await self._keeps.service(Indexer).lag()
+            storage = await self._keeps.service(Indexer).storage_bytes()
+            behind, oldest = await self._keeps.service(WebhookService).behind()
+            queue = await self._keeps.service(JobQueue).status()
         except KeepsError:
             return
         self._metrics.storage.set(storage)

@@ -44,7 +44,7 @@ def _mounted() -> APIRouter:
     return router
 
 
-def _serving(endpoint: Endpoint[object]) -> Callable[..., Awaitable[Response]]:
+def _serving(endpoint: Endpoint[Any, Any, Any]) -> Callable[..., Awaitable[Response]]:
     """Return a route function whose signature tells the framework the role and the parameters."""
 
     async def serve(caller: Caller, body: Any = None, if_match: str | None = None, **given: Any) -> Response:
@@ -75,7 +75,7 @@ def _serving(endpoint: Endpoint[object]) -> Callable[..., Awaitable[Response]]:
     return serve
 
 
-def answered(endpoint: Endpoint[object], found: Any) -> Response:
+def answered(endpoint: Endpoint[Any, Any, Any], found: Any) -> Response:
     """Serialize the result of a handler once, without validating it again."""
     status = endpoint.status if endpoint.created is None or endpoint.created(found) else 200
     headers: dict[str, str] = {}
@@ -102,7 +102,7 @@ def version_of(if_match: str, expected: int | None) -> int | None:
     return int(text)
 
 
-def _route_path(endpoint: Endpoint[object]) -> str:
+def _route_path(endpoint: Endpoint[Any, Any, Any]) -> str:
     path = endpoint.path
     for name in endpoint.path_names:
         if endpoint.params is not None and endpoint.params.model_fields[name].annotation is UUID:

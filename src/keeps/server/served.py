@@ -64,7 +64,7 @@ class ServedMemory(LocalMemory):
         """Raise, since a provider would bypass roles and rates."""
         raise ForbiddenError(f"work with {provider_id} by its entries, not directly")
 
-    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+    async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         await admitted(self._rates, self.scope, endpoint.role, reads=_reads(endpoint))
         async with nullcontext() if self._turns is None else self._turns.taken(self.scope):
             return await super()._do(endpoint, **fields)
@@ -87,10 +87,10 @@ class _ServedAdmin(LocalAdmin):
         await admitted(self._rates, self._caller, "admin", reads=False)
         return await super().import_lines(lines, dry_run=dry_run)
 
-    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+    async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         await admitted(self._rates, self._caller, endpoint.role, reads=_reads(endpoint))
         return await super()._do(endpoint, **fields)
 
 
-def _reads(endpoint: Endpoint[Any]) -> bool:
+def _reads(endpoint: Endpoint[Any, Any, Any]) -> bool:
     return endpoint.verb == "GET" or endpoint.role == "reader"

@@ -12,13 +12,15 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from keeps.handlers import split_names
+from keeps.documents.service import DocumentService
+from keeps.events.service import EventService, split_names
 from keeps.scope import check_id
 from keeps.server.bodies import check_charset, held_body, uploading
 from keeps.server.deps import ADMITTING, Caller
 from keeps.server.lean import LeanRoute, reads_its_body
 from keeps.server.streams import EventStream
 from keeps.text.json_parts import JsonParts
+from keeps.transfer.service import TransferService
 from keeps_client.checked import validated
 from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
 from keeps_client.models import DocumentReceipt, ImportSummary, NewDocument
@@ -49,7 +51,9 @@ async def stream_events(
     """
     start = after if last_event_id is None else last_event_id
     names, of_kinds = event_types(split_names(types)), memory_kinds(split_names(kinds))
-    return EventStream(caller.keeps.events.subscription(caller.scope, after=start, types=names, kinds=of_kinds))
+    return EventStream(
+        caller.keeps.service(EventService).subscription(caller.scope, after=start, types=names, kinds=of_kinds)
+    )
 
 
 @router.post("/documents", tags=["documents"], response_model=DocumentReceipt, status_code=201)
@@ -79,7 +83,9 @@ async def add_document(request: Request, caller: Writer) -> Response:
         descriptor = file.file.fileno()  # on disk by that, whatever its size
         file.file.seek(0)
         name, media_type = file.filename or "", file.content_type
-        done = await caller.keeps.documents.add(caller.scope, descriptor, name, new, media_type=media_type)
+        done = await caller.keeps.service(DocumentService).add(
+            caller.scope, descriptor, name, new, media_type=media_type
+        )
     finally:
         await form.close()
     return Response(done.model_dump_json(), 201 if done.status == "created" else 200, media_type="application/json")
@@ -98,7 +104,9 @@ async def export(caller: Admin, user_id: User = None) -> StreamingResponse:
     """Export the tenant's data, or one user's, as JSON lines."""
     if user_id is not None:
         check_id("user_id", user_id)
-    return StreamingResponse(caller.keeps.transfer.export(caller.scope, user_id), media_type="application/x-ndjson")
+    return StreamingResponse(
+        caller.keeps.service(TransferService).export(caller.scope, user_id), media_type="application/x-ndjson"
+    )
 
 
 @router.post("/admin/import", tags=["administration"], response_model=ImportSummary)
@@ -113,7 +121,7 @@ async def import_data(request: Request, caller: Admin, dry_run: bool = False) ->
         raise ValidationFailedError(f"the body must be JSON lines, with the header Content-Type: {JSON_LINES[0]}")
     async with held_body(request) as body:
         lines = body.decode("utf-8", errors="replace").split("\n")
-        done = await caller.keeps.transfer.import_lines(caller.scope, lines, dry_run=dry_run)
+        done = await caller.keeps.service(TransferService).import_lines(caller.scope, lines, dry_run=dry_run)
     return Response(done.model_dump_json(), media_type="application/json")
 
 

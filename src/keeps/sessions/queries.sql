@@ -112,3 +112,9 @@ WHERE tenant_id = $1 AND user_id = $2
   AND ((namespace = 'facts' AND metadata ->> 'read_in' = $3) OR (namespace = 'sessions'
       AND content_type = 'session_summary' AND session_id = $4)
        OR (namespace IN ('summaries', 'gists') AND metadata -> 'sources' ? $3))
+
+-- name: export_sessions
+-- A page of the rows after $3, $4. All statements named export_ read pages of one user's rows like this one.
+SELECT created_at, session_id, to_jsonb(sessions) AS row FROM keeps.sessions
+WHERE tenant_id = $1 AND user_id = $2 AND (created_at, session_id) > ($3::timestamptz, $4::text)
+ORDER BY created_at, session_id LIMIT 50

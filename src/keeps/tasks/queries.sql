@@ -42,3 +42,8 @@ DELETE FROM keeps.task_contexts WHERE tenant_id = $1 AND user_id = $2 AND task_i
 
 -- name: task_redact
 SELECT keeps.redact_own_events($1, ARRAY['plan.task.written'])
+
+-- name: export_task_contexts
+SELECT created_at, task_id, to_jsonb(task_contexts) AS row FROM keeps.task_contexts
+WHERE tenant_id = $1 AND user_id = $2 AND (created_at, task_id) > ($3::timestamptz, $4::text)
+ORDER BY created_at, task_id LIMIT 50

@@ -113,3 +113,24 @@ GROUP BY transcript_id
 
 -- name: values_delete
 DELETE FROM keeps.transcript_values WHERE tenant_id = $1 AND user_id = $2 AND app = $3 AND transcript_id = $4
+
+-- name: export_transcripts
+SELECT app, transcript_id, to_jsonb(transcripts) AS row FROM keeps.transcripts
+WHERE tenant_id = $1 AND user_id = $2 AND (app, transcript_id) > ($3::text, $4::text)
+ORDER BY app, transcript_id LIMIT 50
+
+-- name: export_transcript_entries
+-- A page of the rows after $3, $4, $5: up to 500, about 4 MiB.
+SELECT app, transcript_id, "position", row FROM (
+    SELECT part.app, part.transcript_id, part."position", to_jsonb(part) AS row,
+           sum(bytes) OVER (ORDER BY app, transcript_id, "position") - bytes AS before
+    FROM (SELECT * FROM keeps.transcript_entries WHERE tenant_id = $1 AND user_id = $2
+            AND (app, transcript_id, "position") > ($3::text, $4::text, $5::integer)
+          ORDER BY app, transcript_id, "position" LIMIT 500) AS part) AS bounded
+WHERE before < 4194304 ORDER BY app, transcript_id, "position"
+
+-- name: export_transcript_values
+-- A page of the rows after $3, $4, $5.
+SELECT app, transcript_id, key, to_jsonb(transcript_values) AS row FROM keeps.transcript_values
+WHERE tenant_id = $1 AND user_id = $2 AND (app, transcript_id, key) > ($3::text, $4::text, $5::text)
+ORDER BY app, transcript_id, key LIMIT 50

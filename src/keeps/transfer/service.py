@@ -4,50 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any
-from uuid import UUID
 
 from pydantic import ValidationError
 
 from keeps.db.errors import MissingError
 from keeps.db.session import Database, Row, Tx
+from keeps.db.statements import Statement
+from keeps.export import Export, check_row
 from keeps.indexing.service import Indexer
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer, ensure_user
 from keeps.text.json_parts import JsonParts
 from keeps.transfer.erasure import QUERIES
-from keeps.transfer.lines import work_of
 from keeps_client.checked import validation_failed
 from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.models import (
     ImportSummary,
 )
 
-_NO_ID, _NO_TIME = UUID(int=0), datetime(1, 1, 1, tzinfo=UTC)
-_PAGES: dict[str, tuple[str, dict[str, object]]] = {
-    "memory": ("memories", {"older": False, "memory_id": _NO_ID}),
-    "session": ("sessions", {"created_at": _NO_TIME, "session_id": ""}),
-    "plan": ("plans", {"created_at": _NO_TIME, "plan_id": ""}),
-    "task_context": ("task_contexts", {"created_at": _NO_TIME, "task_id": ""}),
-    "working_memory": ("working_memory", {"plan_id": "", "key": ""}),
-    "entity": ("entities", {"depth": 0, "created_at": _NO_TIME, "entity_id": _NO_ID}),
-    "relation": ("relations", {"created_at": _NO_TIME, "relation_id": _NO_ID}),
-    "mention": ("mentions", {"memory_id": _NO_ID, "entity_id": _NO_ID}),
-    "document": ("documents", {"created_at": _NO_TIME, "document_id": _NO_ID}),
-    "transcript": ("transcripts", {"app": "", "transcript_id": ""}),
-    "database": ("databases", {"name": ""}),
-    "query": ("queries", {"asked_at": _NO_TIME, "audit_id": _NO_ID}),
-    "transcript_entry": ("transcript_entries", {"app": "", "transcript_id": "", "position": 0}),
-    "transcript_value": ("transcript_values", {"app": "", "transcript_id": "", "key": ""}),
-    "item": ("items", {"namespace": "", "key": ""}),
-}
-"""Each kind of line, in the order of an export: its statement, and the place before the first row, by column."""
 _STEP_CHARACTERS = 1 << 16
-"""How much of an export is made before others have a turn: it may be compressed on the way."""
-
-
+"""Characters of an export that are made before other tasks run: the answer may be compressed on the way."""
 OTHERS_AFTER, MOST_ERRORS = 200, 100
 
 
@@ -62,7 +40,10 @@ class _Tried(Exception):
 class TransferService:
     """A tenant's data, or one user's. Roles are checked by the routes."""
 
-    def __init__(self, database: Database, introducer: Introducer, indexer: Indexer) -> None:
+    def __init__(
+        self, database: Database, introducer: Introducer, indexer: Indexer, exports: Sequence[Export[Any]]
+    ) -> None:
+        self._exports = {export.kind: export for export in exports}
         self._database = database
         self._introducer = introducer
         self._indexer = indexer
@@ -75,9 +56,9 @@ class TransferService:
                 users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
         for each in users:
             owner = Scope(scope.tenant_id, each or scope.user_id)
-            for kind, (plural, first) in _PAGES.items():
-                place = first
-                while rows := await self._read(owner, plural, *place.values()):
+            for kind, export in self._exports.items():
+                position = export.first
+                while rows := await self._read(owner, export.page, *position.values()):
                     made = 0
                     for row in rows:
                         line = _line(kind, row)
@@ -86,7 +67,7 @@ class TransferService:
                             made = 0
                             await asyncio.sleep(0)
                         yield line
-                    place = {name: rows[-1][name] for name in first}
+                    position = {name: rows[-1][name] for name in export.first}
 
     async def import_lines(self, scope: Scope, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines in the scope's tenant, with their ids and owners. What is there already stays as it is.
@@ -113,9 +94,9 @@ class TransferService:
                     errors.append(f"line {number}: {error.detail}")
         return ImportSummary(stored=stored, unchanged=unchanged, failed=failed, errors=errors)
 
-    async def _read(self, owner: Scope, what: str, *values: object) -> list[Row]:
+    async def _read(self, owner: Scope, page: Statement, *values: object) -> list[Row]:
         async with self._database.scoped(owner) as tx:
-            return await tx.fetch(QUERIES[f"export_{what}"], owner.tenant_id, owner.user_id, *values)
+            return await tx.fetch(page, owner.tenant_id, owner.user_id, *values)
 
     async def _import(self, tenant_id: str, line: str, *, dry_run: bool) -> bool:
         JsonParts().see(line.encode("utf-8", "replace"))
@@ -126,11 +107,19 @@ class TransferService:
         except (ValueError, TypeError, KeyError, RecursionError):
             raise ValidationFailedError("is not a line of an export") from None
         try:
-            work = work_of(kind, row)
+            export = self._exports.get(kind)
+            if export is None:
+                raise ValidationFailedError(f"holds an unknown type: {kind!r}")
+            check_row(row)
+            read = export.read(row)
         except ValidationError as error:
             raise validation_failed(error) from None
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ValidationFailedError(f"cannot be read: {error}") from None
+
+        async def work(tx: Tx) -> bool:
+            return await export.add(tx, read)
+
         if dry_run:
             return await self._tried(owner, work)
         done = await self._introducer.write(owner, work)

@@ -111,3 +111,8 @@ RETURNING plan_id, key
 INSERT INTO keeps.working_memory (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at,
     workflow)
 VALUES ($1, $2, $3, $4, $5::jsonb, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING key
+
+-- name: export_working_memory
+SELECT plan_id, key, to_jsonb(working_memory) AS row FROM keeps.working_memory
+WHERE tenant_id = $1 AND user_id = $2 AND (expires_at IS NULL OR expires_at > now()) AND (plan_id, key) > ($3::text, $4::text)
+ORDER BY plan_id, key LIMIT 50

@@ -15,17 +15,17 @@ class Doing(ABC):
     """Runs operations: methods name an operation and its arguments, and one method does it."""
 
     @abstractmethod
-    def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+    def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         """Run an operation and return its answer. Raises the errors of keeps_client.errors."""
 
-    def _find(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT | None:
+    def _find(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT | None:
         """Return the answer, or None if nothing was found."""
         try:
             return self._do(endpoint, **fields)
         except NotFoundError:
             return None
 
-    def _delete(self, endpoint: Endpoint[Deleted], missing_ok: bool, /, **fields: Any) -> Deleted:
+    def _delete(self, endpoint: Endpoint[Deleted, Any, Any], missing_ok: bool, /, **fields: Any) -> Deleted:
         """Delete; with `missing_ok`, return `deleted` False if there is nothing."""
         if not missing_ok:
             return self._do(endpoint, **fields)

@@ -43,7 +43,7 @@ class HttpAdmin(Admin):
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+    def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         return answer_of(endpoint, self._transport.send(call_of(endpoint, fields)))
 
     def export_lines(self, *, user_id: str | None = None) -> list[str]:
@@ -190,7 +190,7 @@ class MemoryClient(Memory):
                 failures += 1
             self._transport.pause(reconnect_seconds(failures))
 
-    def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+    def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         return answer_of(endpoint, self._transport.send(call_of(endpoint, fields)))
 
     def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:

@@ -14,17 +14,17 @@ class Doing(ABC):
     """Runs operations: methods name an operation and its arguments, and one method does it."""
 
     @abstractmethod
-    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+    async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         """Run an operation and return its answer. Raises the errors of keeps_client.errors."""
 
-    async def _find(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT | None:
+    async def _find(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT | None:
         """Return the answer, or None if nothing was found."""
         try:
             return await self._do(endpoint, **fields)
         except NotFoundError:
             return None
 
-    async def _delete(self, endpoint: Endpoint[Deleted], missing_ok: bool, /, **fields: Any) -> Deleted:
+    async def _delete(self, endpoint: Endpoint[Deleted, Any, Any], missing_ok: bool, /, **fields: Any) -> Deleted:
         """Delete; with `missing_ok`, return `deleted` False if there is nothing."""
         if not missing_ok:
             return await self._do(endpoint, **fields)

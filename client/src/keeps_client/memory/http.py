@@ -42,7 +42,7 @@ class HttpAdmin(Admin):
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+    async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         return answer_of(endpoint, await self._transport.send(call_of(endpoint, fields)))
 
     async def export_lines(self, *, user_id: str | None = None) -> list[str]:
@@ -189,7 +189,7 @@ class MemoryClient(Memory):
                 failures += 1
             await self._transport.pause(reconnect_seconds(failures))
 
-    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+    async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         return answer_of(endpoint, await self._transport.send(call_of(endpoint, fields)))
 
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:

@@ -114,7 +114,7 @@ LOG_ACTIVITY = Endpoint(
     body=NewActivity,
     status=201,
 )
-SESSION_NOTES: Endpoint[SessionNotes | None] = Endpoint(
+SESSION_NOTES: Endpoint[SessionNotes | None, SessionId] = Endpoint(
     "session_notes",
     "GET",
     "/v1/sessions/{session_id}/notes",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from keeps.console.mount import Call, read_number
+from keeps.events.service import EventService
 from keeps_client.errors import NotFoundError
 
 LOOKED_AT, SHOWN = 200, 200
@@ -17,7 +18,7 @@ async def events(call: Call) -> Response:
         new = await call.memory.events(after=after, types=types, limit=SHOWN)
         newest = max([after, *(event.sequence for event in new)])
         return call.page("event_rows.html", items=new[::-1], newest=newest, older=None, live=True)
-    last = await call.keeps.events.last_sequence(call.scope)
+    last = await call.keeps.service(EventService).last_sequence(call.scope)
     before = last + 1 if before is None else before
     start = max(0, before - 1 - LOOKED_AT)
     loaded = page = await call.memory.events(after=start, types=types, limit=SHOWN)

@@ -9,6 +9,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from keeps.console.mount import Call, read_number
+from keeps.transfer.service import TransferService
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 
 PAGE = 50
@@ -81,7 +82,7 @@ async def forget_many(call: Call) -> Response:
 
 async def export(call: Call) -> Response:
     await call.admit("admin")
-    lines = call.keeps.transfer.export(call.scope, None if call.asked("all") else call.scope.user_id)
+    lines = call.keeps.service(TransferService).export(call.scope, None if call.asked("all") else call.scope.user_id)
     headers = {"content-disposition": 'attachment; filename="keeps-export.jsonl"'}
     return StreamingResponse(lines, headers=headers, media_type="application/x-ndjson")
 

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from keeps.clock import utc_now
 from keeps.console.mount import Call
+from keeps.events.service import EventService
 from keeps_client.errors import NotFoundError
 from keeps_client.models import Event, Memory
 
@@ -77,7 +78,7 @@ async def _edges(call: Call, name: str, as_of: datetime | None) -> list[tuple[st
 
 async def _between(call: Call, since: object, until: object) -> list[Event]:
     """Return the newest events between two moments, among the last MOST of the log."""
-    last = await call.keeps.events.last_sequence(call.scope)
+    last = await call.keeps.service(EventService).last_sequence(call.scope)
     events = await call.memory.events(after=max(0, last - MOST), limit=200)
     between: list[Event] = []
     while events:

@@ -1,0 +1,1 @@
+"""Memories in the database and in other providers, as one."""

@@ -1,0 +1,61 @@
+"""The part of the jobs that age, merge and end memories, and of running all jobs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+
+from keeps.db.session import Database
+from keeps.items.service import ItemService
+from keeps.lifecycle import consolidation, decay, expiry, promotion
+from keeps.lifecycle.service import Lifecycle, ReadyJob
+from keeps.lifecycle.statements import QUERIES
+from keeps.memories.changes import Changes
+from keeps.operations.service import OperationService
+from keeps.part import Core, Job, Part, Run, UserJob
+from keeps.scope import Scope
+
+HOURLY, WEEKLY = timedelta(hours=1), timedelta(days=7)
+
+
+def make(core: Core) -> None:
+    jobs = {job.name: ReadyJob(job.run(core), job.period_by(core.settings), job.per_user) for job in core.jobs}
+    core.add(Lifecycle(core.database, core.get(OperationService), core.clock, core.metrics, jobs))
+
+
+def _decay(core: Core) -> UserJob:
+    return partial(decay.decay_user, core.database)
+
+
+def _promotion(core: Core) -> UserJob:
+    return partial(promotion.promote_user, core.database)
+
+
+def _expiry(core: Core) -> UserJob:
+    changes, sweep_items = Changes("", core.clock), core.get(ItemService).sweep_user
+    return lambda scope, run: expiry.expire_user(core.database, changes, scope, run, sweep_items)
+
+
+def _consolidation(core: Core) -> UserJob:
+    return partial(consolidation.consolidate_user, core.database, Changes("", core.clock))
+
+
+def _storage(core: Core) -> UserJob:
+    return partial(_sample_storage, core.database)
+
+
+async def _sample_storage(database: Database, scope: Scope, run: Run) -> None:
+    await database.write(scope, lambda tx: tx.execute(QUERIES["storage_sample"], run.tenant_id, run.now.date()))
+
+
+PART = Part(
+    "lifecycle",
+    make,
+    jobs=(
+        Job("promotion", HOURLY, _promotion, undoable=True),
+        Job("decay", HOURLY, _decay, undoable=True),
+        Job("expiry", lambda settings: timedelta(hours=settings.cleanup_interval_hours), _expiry, undoable=True),
+        Job("storage", HOURLY, _storage, undoable=False, per_user=False),
+        Job("consolidation", WEEKLY, _consolidation, undoable=True),
+    ),
+)
