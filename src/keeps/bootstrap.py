@@ -19,6 +19,7 @@ from keeps.db.probe import probe
 from keeps.db.session import Database
 from keeps.engine import Keeps
 from keeps.events.service import EventService
+from keeps.jobs.worker import declare_jobs
 from keeps.part import ClosingT, Core
 from keeps.parts import PARTS
 from keeps.providers.calls import TIMEOUT_SECONDS
@@ -56,12 +57,15 @@ async def open_keeps(
             stack.push_async_callback(part.close)
             return part
 
+        jobs = [job for part in PARTS for job in part.jobs]
+        periods = {job.name: period for job in jobs if (period := job.period_by(settings)) is not None}
         url = settings.database_url
         server = opened(await ShippedServer.open(settings.home)).server if url is None else None
         pool = await open_pool(str(url) if server is None else server.app_url, size=settings.pool_size)
         direct = lazy_pool(settings.worker_database_url, size=1) if settings.worker_database_url else None
         standbys = [lazy_pool(address, size=settings.pool_size) for address in settings.read_database_url]
-        database = opened(Database(pool, server, opened(CellOpener(settings)), direct=direct, standbys=standbys))
+        cells = opened(CellOpener(settings, periods))
+        database = opened(Database(pool, server, cells, direct=direct, standbys=standbys))
         metrics, introducer = Metrics(), Introducer(database)
         embedder = embedder or choose_embedder(settings)
         reranker = reranker or choose_reranker(settings)
@@ -88,6 +92,7 @@ async def open_keeps(
         for part in PARTS:
             part.make(core)
         await core.get(EventService).make_partitions()
+        await declare_jobs(database.main, periods)
         handlers = {served.endpoint: served.handler for part in PARTS for served in part.endpoints(core)}
         core.stack = stack.pop_all()
         return Keeps(core, handlers, asyncio.get_running_loop())

@@ -777,7 +777,7 @@ def test_lost_key_is_replaced_by_adding_a_cell_again(made_home: Callable[[str], 
 
 
 async def test_reason_of_a_closed_cell_is_logged_once(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
-    without = CellOpener(load_settings(given={"KEEPS_SECRET_KEYS": "another key of at least 32 characters"}))
+    without = CellOpener(load_settings(given={"KEEPS_SECRET_KEYS": "another key of at least 32 characters"}), {})
     closed = Cells(two.keeps.database.main, without)
     capture = structlog.testing.LogCapture()
     logger = structlog.make_filtering_bound_logger(0)

@@ -14,7 +14,7 @@ import pytest
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.engine import Keeps
 from keeps.events.service import EventService
-from keeps.jobs.worker import MAX_ATTEMPTS, JobQueue, Worker, queue_on
+from keeps.jobs.worker import MAX_ATTEMPTS, JobQueue, Worker, declare_jobs, queue_on
 from keeps.lifecycle.service import Lifecycle
 from keeps.parts import PARTS
 from keeps.scope import Scope
@@ -137,3 +137,30 @@ async def living(working: Keeps) -> Keeps:
 async def test_the_queue_is_as_pgqueuer_declares_it(raw: asyncpg.Connection) -> None:
     plan = await queue_on(raw).plan_upgrade()
     assert plan.statements == (), "PgQueuer's schema has moved on: a new revision must follow it"
+
+
+async def test_a_newly_declared_job_is_scheduled_for_every_tenant(
+    server: EmbeddedPostgres, own_database: str, working: Keeps
+) -> None:
+    await working.memory(Scope("old", "alice")).remember("Something.")
+    main = working.database.main
+    await declare_jobs(main, {"tidy": timedelta(hours=2)})
+    await working.memory(Scope("new", "alice")).remember("Something.")
+    async with admin(server, own_database) as connection:
+        rows = await connection.fetch(
+            "SELECT tenant_id, due_at - now() AS pause FROM keeps.tenant_jobs WHERE job = 'tidy'"
+        )
+        assert {row["tenant_id"] for row in rows} == {"old", "new"}
+        assert all(row["pause"] <= timedelta(hours=2) for row in rows)
+        before = await connection.fetch("SELECT * FROM keeps.tenant_jobs ORDER BY tenant_id, job")
+        await declare_jobs(main, {"tidy": timedelta(hours=2)})
+        assert await connection.fetch("SELECT * FROM keeps.tenant_jobs ORDER BY tenant_id, job") == before
+
+
+async def test_the_schedule_of_a_new_tenant_is_what_parts_declare(
+    server: EmbeddedPostgres, own_database: str, working: Keeps
+) -> None:
+    await working.memory(Scope("new", "alice")).remember("Something.")
+    async with admin(server, own_database) as connection:
+        rows = await connection.fetch("SELECT job FROM keeps.tenant_jobs WHERE tenant_id = 'new'")
+    assert {row["job"] for row in rows} == {job.name for job in SCHEDULED}

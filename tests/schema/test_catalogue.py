@@ -220,6 +220,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "replay_differences",
         "retire_events",
         "schedule_tenant",
+        "declare_jobs",
         "take_due_jobs",
         "take_places",
         "take_turn",

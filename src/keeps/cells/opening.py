@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from pathlib import Path
 
 from keeps.backups.making import ShippedServer
@@ -12,6 +14,7 @@ from keeps.db.cells import CellAddress
 from keeps.db.pool import open_pool
 from keeps.db.probe import probe
 from keeps.events.store import QUERIES as EVENTS
+from keeps.jobs.worker import declare_jobs
 from keeps.settings import Settings
 
 ADD_AGAIN = "give its address again: keeps cells add NAME seals it under a new key"
@@ -20,7 +23,9 @@ ADD_AGAIN = "give its address again: keeps cells add NAME seals it under a new k
 class CellOpener:
     """Opens cells. Each must pass the same check of tenant isolation as the main cell."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, periods: Mapping[str, timedelta]) -> None:
+        """`periods`: time between two runs of each job."""
+        self._periods = periods
         self._ring = KeyRing(settings.secret_keys, ADD_AGAIN)
         self._pool_size = settings.pool_size
         self._stack = AsyncExitStack()
@@ -39,6 +44,7 @@ class CellOpener:
             stack.push_async_callback(cell.close)
             await probe(cell)
             await cell.privileged_read(EVENTS["partitions_make"])
+            await declare_jobs(cell, self._periods)
             self._stack.push_async_callback(stack.pop_all().aclose)
             return cell
 

@@ -1,5 +1,9 @@
 -- What the worker asks over all tenants: names of jobs and ids of tenants, never content.
 
+-- name: declare_jobs
+-- $1: names · $2: how often each is due
+SELECT keeps.declare_jobs($1, $2)
+
 -- name: take_due_jobs
 SELECT tenant_id, job FROM keeps.take_due_jobs($1, $2)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
@@ -191,6 +192,11 @@ def _advice(error: Exception) -> dict[str, str]:
         "advice": "LISTEN does not reach this database, as behind PgBouncer in transaction mode; set"
         " KEEPS_WORKER_DATABASE_URL to an address of PostgreSQL itself"
     }
+
+
+async def declare_jobs(cell: Cell, periods: Mapping[str, timedelta]) -> None:
+    """Store the periods of jobs in a cell, which schedules them for its tenants, also for those to come."""
+    await cell.privileged_read(QUERIES["declare_jobs"], list(periods), list(periods.values()))
 
 
 class JobQueue:

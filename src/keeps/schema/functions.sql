@@ -1187,19 +1187,38 @@ $$;
 
 -- Jobs and webhooks.
 
--- Schedule the jobs of a new tenant.
+-- Schedule the declared jobs of a new tenant. The lock lets keeps.declare_jobs wait for tenants that are being created.
 CREATE OR REPLACE FUNCTION keeps.schedule_tenant() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 BEGIN
+    LOCK TABLE keeps_jobs.periods IN ROW SHARE MODE;
     INSERT INTO tenant_jobs (tenant_id, job, due_at)
-    SELECT NEW.tenant_id, job, NEW.created_at + period
-    FROM (VALUES ('sessions', interval '1 hour'), ('promotion', '1 hour'), ('decay', '1 hour'), ('expiry', '1 day'),
-                 ('storage', '1 hour'), ('consolidation', '7 days')) AS part(job, period)
+    SELECT NEW.tenant_id, periods.job, NEW.created_at + periods.period FROM keeps_jobs.periods
     ON CONFLICT DO NOTHING;
     RETURN NULL;
 END
 $$;
 CREATE OR REPLACE TRIGGER tenants_jobs_follow AFTER INSERT ON keeps.tenants FOR EACH ROW EXECUTE FUNCTION keeps.schedule_tenant();
+
+-- Store how often jobs are due, and schedule those that are new for every tenant, spread over their period. An engine
+-- calls it when it opens.
+CREATE OR REPLACE FUNCTION keeps.declare_jobs(names text[], every interval[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT declared.* FROM unnest(names, every) AS declared(job, period)
+                   EXCEPT SELECT job, period FROM keeps_jobs.periods) THEN
+        RETURN;
+    END IF;
+    LOCK TABLE keeps_jobs.periods IN EXCLUSIVE MODE;
+    INSERT INTO tenant_jobs (tenant_id, job, due_at)
+    SELECT tenants.tenant_id, declared.job, now() + random() * declared.period
+    FROM tenants CROSS JOIN unnest(names, every) AS declared(job, period)
+    WHERE declared.job NOT IN (SELECT periods.job FROM keeps_jobs.periods)
+    ON CONFLICT DO NOTHING;
+    INSERT INTO keeps_jobs.periods (job, period) SELECT * FROM unnest(names, every)
+    ON CONFLICT (job) DO UPDATE SET period = EXCLUDED.period;
+END
+$$;
 
 -- Take the jobs that are due, the longest overdue first: ids and names. A job that is taken is due again in ten
 -- minutes, unless it says otherwise when it is done.

@@ -205,8 +205,8 @@ GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_difference
 GRANT EXECUTE ON FUNCTION keeps.name_key(text), keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[],
     timestamptz, integer),
     keeps.redact_graph_events(uuid[]), keeps.log_cascade(uuid[], uuid[]) TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.take_due_jobs(timestamptz, integer), keeps.users_due(text, timestamptz, text, integer),
-    keeps.fades_at(double precision, bigint, timestamptz) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.take_due_jobs(timestamptz, integer), keeps.declare_jobs(text[], interval[]),
+    keeps.users_due(text, timestamptz, text, integer), keeps.fades_at(double precision, bigint, timestamptz) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.elsewhere(text), keeps.take_turn(text), keeps.place_tenant(text), keeps.list_cells(),
     keeps.tenants_elsewhere(), keeps.reached(text), keeps.has_placements() TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;
@@ -214,4 +214,5 @@ GRANT SELECT ON keeps.alembic_version TO keeps_app;
 -- the queue of the worker
 GRANT USAGE ON SCHEMA keeps_jobs TO keeps_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA keeps_jobs TO keeps_app;
+REVOKE ALL ON keeps_jobs.periods FROM keeps_app;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA keeps_jobs TO keeps_app;
