@@ -126,7 +126,7 @@ async def test_the_markdown_pipeline_asks_it_too(keeps: Keeps, script: Script, t
 
 
 async def test_what_the_llm_cannot_do_is_said(script: Script) -> None:
-    from keeps.graph.extraction import Answer
+    from keeps.graph.extraction import ExtractedGraph
 
     chat = OpenAIChat("m", base_url=script.url)
     for answer, error, words in (
@@ -136,5 +136,5 @@ async def test_what_the_llm_cannot_do_is_said(script: Script) -> None:
     ):
         script.answers = [answer]
         with pytest.raises(error, match=words):
-            await chat.answer("do", "this", Answer)
+            await chat.answer("do", "this", ExtractedGraph)
     await chat.close()

@@ -14,7 +14,7 @@ from keeps.cache.breaker import Breaker
 from keeps.engine import Keeps, LocalMemory
 from keeps.events.service import EventService
 from keeps.providers import Entry, Match, ProviderCapabilities, ProviderContext
-from keeps.providers.merging import Answer, merge
+from keeps.providers.merging import ProviderAnswer, merge
 from keeps.providers.service import ProviderService
 from keeps.providers.working import WorkingShelves
 from keeps.recall.service import RecallService
@@ -279,8 +279,8 @@ def test_merging_prefers_what_several_found() -> None:
             memory=Memory.model_construct(content=name), score=1.0, provider_id=name, tier=tier, explanation=None
         )
 
-    one = Answer("one", [hit("a", "indexed"), hit("b", "indexed")], ["a", "b"])
-    other = Answer("other", [hit("c", "persistent"), hit("b", "persistent")], ["c", "b"])
+    one = ProviderAnswer("one", [hit("a", "indexed"), hit("b", "indexed")], ["a", "b"])
+    other = ProviderAnswer("other", [hit("c", "persistent"), hit("b", "persistent")], ["c", "b"])
     merged = merge([one, other], {}, 10, explain=False)
     assert [each.memory.content for each in merged] == ["b", "a", "c"]
     assert merged[0].tier == "persistent"

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, nearest_words, pack_tokens, unpack_tokens
 from keeps.recall import cues, fusion, relevance
-from keeps.recall.arms import Found
+from keeps.recall.arms import ArmResults
 from keeps.recall.bm25 import TextMatches, inverse_frequencies, score, score_sessions
 from keeps.recall.misspelt import Vocabulary, alike, first_letters
 from keeps.recall.passages import best_passage
 from keeps.recall.ranking import Ranking
 from keeps.recall.rows import NUMBERS, Rows
 from keeps.recall.signs import Nearest, joined, read_signs
-from keeps.recall.words import ENTRY, Layout, Postings, Scored, left_out_of, read_matches
+from keeps.recall.words import ENTRY, Layout, Postings, WordScores, left_out_of, read_matches
 from keeps.text.languages import FUNCTION_WORDS
 from keeps.text.names import SENTENCE_END
 from keeps.text.packing import pack
@@ -262,7 +262,7 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
     ) == {place: tuple(each) for place, each in expected.items()}
     assert layout.positions(*places).tolist() == positions.tolist() == sorted(positions.tolist())
     rows = np.arange(len(positions), dtype=np.float64)
-    scored = Scored(layout, positions, np.array(rows % 7, dtype=np.float64), rows)
+    scored = WordScores(layout, positions, np.array(rows % 7, dtype=np.float64), rows)
     later = [(each.audience, each.life, each.next_place) for each in read]
     nowhere = layout.positions(*zip((None, None, None), ("nobody", "current", 0), *later, strict=True))
     assert (nowhere == -1).all(), "nobody, and who came after the words were read"
@@ -273,7 +273,7 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
 
 
 def test_points_are_added_to_what_is_there_and_to_what_is_new() -> None:
-    scored = Scored(Layout([Postings("a", "current", 9, 9, 9)]), np.array([2, 5]), np.array([1.0, 2]), np.ones(2))
+    scored = WordScores(Layout([Postings("a", "current", 9, 9, 9)]), np.array([2, 5]), np.array([1.0, 2]), np.ones(2))
     scored.add(np.array([1, 5]), np.array([0.5, 0.5]))
     assert (scored.positions.tolist(), scored.text.tolist()) == ([1, 2, 5], [0.5, 1, 2.5])
     assert scored.session.tolist() == [0, 1, 1]
@@ -424,7 +424,7 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
         key_match=np.zeros(count),
         begins=np.arange(count, dtype=np.int64) % 28,
         sentences=random.normal(size=(count, 8)).astype(np.float32),
-        beside=fusion.Beside(*(each if count > 1 else each[:0] for each in PAIRS)),
+        beside=fusion.Neighbours(*(each if count > 1 else each[:0] for each in PAIRS)),
     )
 
 
@@ -437,7 +437,7 @@ def ranking(count: int, seed: int) -> Ranking:
         speakers=[None] * count,
         openings=["The kettle is red."] * count,
     )
-    nothing = Found(10, Scored(Layout([])))
+    nothing = ArmResults(10, WordScores(Layout([])))
     return Ranking.of(RecallRequest(query="tea"), rows, found, nothing, np.zeros(0, np.float32), {}, dropped=False)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keeps.engine import LocalMemory
-from keeps.recall.updates import Told, announces_change, asked_kinds, latest_first, same_statement, statement_of
+from keeps.recall.updates import Statement, announces_change, asked_kinds, latest_first, same_statement, statement_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -71,7 +71,7 @@ def test_an_announcement_tells_a_change_and_a_number() -> None:
 @given(st.permutations(range(6)), st.sampled_from(["When is the deadline?", "hello", ""]))
 def test_only_the_order_changes(order: list[int], question: str) -> None:
     told = {
-        number: Told(
+        number: Statement(
             UUID(int=number), f"The deadline of Apollo is {number} May.", "user", None, START + timedelta(days=number)
         )
         for number in range(6)

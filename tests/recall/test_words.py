@@ -23,9 +23,9 @@ from keeps.indexing.service import Indexer
 from keeps.memories import store as memories
 from keeps.memories.changes import Changes
 from keeps.recall import store, words
-from keeps.recall.arms import Found, score_text
+from keeps.recall.arms import ArmResults, score_text
 from keeps.recall.service import RecallService
-from keeps.recall.words import Layout, Postings, Scored
+from keeps.recall.words import Layout, Postings, WordScores
 from keeps.schema.files import read_sql_file
 from keeps.schema.migrate import migrate
 from keeps.scope import Scope
@@ -310,7 +310,9 @@ def test_a_word_that_is_read_in_one_of_two_audiences_counts() -> None:
     def held(audience: str, rare: str, common: str) -> Postings:
         return Postings(audience, "current", 602, 2_000, 602, 602, [rare], [len(entries)], entries, [common], [long])
 
-    found = Found(1_204, Scored(Layout(both := [held("", "harbour", "report"), held("alice", "report", "harbour")])))
+    found = ArmResults(
+        1_204, WordScores(Layout(both := [held("", "harbour", "report"), held("alice", "report", "harbour")]))
+    )
     score_text(found, both, Counter(("harbour", "report")), ["harbour", "report"])
     assert found.all_words == pytest.approx(found.idf["harbour"] + found.idf["report"])
     assert found.scored.session.tolist() == [0] * 4, "nobody knows in how many conversations they are"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
-from keeps.context import sections, standing
+from keeps.context import pinned, sections
 from keeps.context.cache import AnswerCache, Key
 from keeps.context.sections import Item, Last
 from keeps.context.signals import Signals
@@ -139,9 +139,9 @@ class Asker:
         """Return the sources that fit the question."""
         return await self._sources.fitting(asking.scope, asking.request.query)
 
-    async def standing(self, asking: Asking) -> list[Item]:
+    async def pinned(self, asking: Asking) -> list[Item]:
         async with self._database.reading(asking.scope) as tx:
-            return await standing.items(tx, asking.request, asking.now, asking.zone)
+            return await pinned.items(tx, asking.request, asking.now, asking.zone)
 
     async def facts(self, asking: Asking) -> list[Item]:
         scope = asking.scope

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 
 from keeps.ai.tokens import TokenCounter
-from keeps.context import sections, standing
+from keeps.context import pinned, sections
 from keeps.context.asking import Asking
 from keeps.context.budget import Offer, allocate, shares
 from keeps.context.sections import TITLES, Gathered, Item, Last
@@ -205,8 +205,8 @@ class Filler:
         result, items = self.fill(asking, read, gathered, said)
         budget = asking.request.budget_tokens
         self._count(offered)
-        stable, taken, stable_items = self._fitted(standing.within(offered, budget), budget, BEGIN, always=False)
-        rest = Gathered(standing.rest(items, stable_items))
+        stable, taken, stable_items = self._fitted(pinned.within(offered, budget), budget, BEGIN, always=False)
+        rest = Gathered(pinned.rest(items, stable_items))
         request = asking.request.model_copy(update={"budget_tokens": budget - taken})
         less = Asking(asking.scope, request, asking.now, asking.zone)
         volatile = self.fill(less, read, rest, said, chosen=True)[0].text

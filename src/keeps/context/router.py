@@ -8,22 +8,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import TypeVar
 
 from keeps.ai.tokens import TokenCounter
 from keeps.clock import Clock
-from keeps.context import sections, signals, standing
+from keeps.context import pinned, sections, signals
 from keeps.context.asking import Asker, Asking
 from keeps.context.filling import Filler, gather, span_name
+from keeps.context.sections import Item, Last
 from keeps.context.signals import Signals
+from keeps.context.sources import Fitting
 from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope, in_zone
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import Metrics
 from keeps.turns import TextWorker, acting_for
-from keeps_client.models import ContextRequest, ContextResult
+from keeps_client.models import ContextRequest, ContextResult, RecallResult, SessionNotes
 from keeps_client.zones import zone_of
 
 FoundT = TypeVar("FoundT")
@@ -37,6 +39,20 @@ NEAREST = 5
 """Number of memories shown if probably none answers the question: the answer may still be among them."""
 CHARACTERS_ON_LOOP = 50_000
 """Maximum characters of memories for which a context is built on the event loop: about 20 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the sources answered; None or empty for a source that was not asked, failed, or was too slow."""
+
+    notes: SessionNotes | None
+    last: Last | None
+    memories: list[RecallResult]
+    temporal: RecallResult | None
+    facts: list[Item]
+    capabilities: Fitting | None
+    documents: RecallResult | None
+    pinned_items: list[Item]
 
 
 class ContextRouter:
@@ -79,95 +95,85 @@ class ContextRouter:
         asking = Asking(scope, request, self._clock(), zone)
         read = signals.read_signals(request.query, asking.now, zone)
         read_ms = (time.perf_counter() - started) * 1e3
-        asks = not {"smalltalk", "follow_up"} & {*read.names}
-        if asks and "temporal" not in read and signals.looks_foreign(request.query):
+        if read.asks and "temporal" not in read and signals.looks_foreign(request.query):
             read = await self._foreign(asking, read)
         await self._asker.warm()
         await self._filler.warm()
-        waited = time.perf_counter()
-        (notes, last, answers, temporal, facts, sources), (documents, lasting) = await asyncio.gather(
-            asyncio.gather(
-                self._source(
-                    asking,
-                    "session",
-                    self._asker.notes(asking),
-                    when=request.session_id is not None and asking.wants("session") and "smalltalk" not in read,
-                ),
-                self._source(
-                    asking,
-                    "last_session",
-                    self._asker.last(asking),
-                    when=asking.wants("session") and "smalltalk" not in read,
-                ),
-                self._source(asking, "memories", self._asker.memories(asking, read), when=asks),
-                self._source(
-                    asking,
-                    "temporal",
-                    self._asker.temporal(asking, read),
-                    when="temporal" in read and asking.wants("temporal"),
-                ),
-                self._source(
-                    asking, "identity", self._asker.facts(asking), when="identity" in read and asking.wants("long_term")
-                ),
-                self._source(
-                    asking,
-                    "knowledge",
-                    self._asker.knowledge(asking),
-                    when=asking.wants("knowledge"),
-                ),
-            ),
-            asyncio.gather(
-                self._source(
-                    asking,
-                    "documents",
-                    self._asker.documents(asking),
-                    when=asking.wants("documents") and asks,
-                ),
-                self._source(
-                    asking, "standing", self._asker.standing(asking), when=asking.wants("long_term", "skills")
-                ),
-            ),
-        )
-        routed = time.perf_counter()
-        answers = answers or []
-        unknown = (
-            bool(answers)
-            and "identity" not in read
-            and not (temporal and temporal.hits)
-            and all(answer.nothing_known for answer in answers)
-        )
-        best = [answer.model_copy(update={"hits": answer.hits[:NEAREST]}) for answer in answers] if unknown else answers
-        opening = ""
-        if temporal is not None and not temporal.hits and read.since is not None and read.until is not None:
-            opening = f"{span_name(read.since, read.until, asking.zone)} nothing was said that is remembered."
-        if unknown:
-            opening = NOT_SURE if any(answer.hits for answer in best) else NOTHING_STORED
-
-        def told(_: None) -> ContextResult:
-            gathered = gather(asking, read, notes, last, best, temporal, facts or [], sources.best if sources else [])
-            gathered.items += [] if documents is None else sections.of_documents(documents.hits)
-            offered = standing.told(lasting or [], sources.first if sources else (), request.sections)
-            return self._filler.tell(asking, read, gathered, offered, opening)
-
-        others = (answer for answer in (temporal, documents) if answer is not None)
-        hits = [hit for answer in (*best, *others) for hit in answer.hits]
-        if sum(len(hit.memory.content) for hit in hits) <= CHARACTERS_ON_LOOP:
-            result = told(None)
-        else:  # Long texts are processed in a thread, so that other callers are not blocked.
-            with acting_for(scope.tenant_id):
-                (result,) = await self._texts.map(told, [None])
-        told_ids = {*result.memory_ids[:COUNTED]}
-        self._access.add_hits(scope, (hit for hit in hits if hit.memory_id in told_ids), asking.now)
+        waiting = time.perf_counter()
+        answers = await self._ask_sources(asking, read)
+        answered = time.perf_counter()
+        result = await self._fill(asking, read, answers)
         ended = time.perf_counter()
         self._measured(result, ended - started)
         return result.model_copy(
             update={
-                "nothing_known": unknown,
-                "router_ms": read_ms + (ended - routed) * 1e3,
+                "router_ms": read_ms + (ended - answered) * 1e3,
                 "took_ms": (ended - started) * 1e3,
-                "sources_ms": {**asking.sources_ms, "all": (routed - waited) * 1e3},
+                "sources_ms": {**asking.sources_ms, "all": (answered - waiting) * 1e3},
             }
         )
+
+    async def _ask_sources(self, asking: Asking, read: Signals) -> Answers:
+        """Ask all sources that the question needs, at the same time."""
+        asker, wants = self._asker, asking.wants
+        in_session = wants("session") and "smalltalk" not in read
+        has_session = asking.request.session_id is not None
+        (notes, last, memories, temporal, facts, capabilities), (documents, lasting) = await asyncio.gather(
+            asyncio.gather(
+                self._source(asking, "session", asker.notes(asking), when=has_session and in_session),
+                self._source(asking, "last_session", asker.last(asking), when=in_session),
+                self._source(asking, "memories", asker.memories(asking, read), when=read.asks),
+                self._source(
+                    asking, "temporal", asker.temporal(asking, read), when="temporal" in read and wants("temporal")
+                ),
+                self._source(asking, "identity", asker.facts(asking), when="identity" in read and wants("long_term")),
+                self._source(asking, "knowledge", asker.knowledge(asking), when=wants("knowledge")),
+            ),
+            asyncio.gather(
+                self._source(asking, "documents", asker.documents(asking), when=wants("documents") and read.asks),
+                self._source(asking, "standing", asker.pinned(asking), when=wants("long_term", "skills")),
+            ),
+        )
+        return Answers(
+            notes, last, memories or [], temporal, facts or [], capabilities, documents, pinned_items=lasting or []
+        )
+
+    async def _fill(self, asking: Asking, read: Signals, answers: Answers) -> ContextResult:
+        """Fill the budget from the answers, and count the shown memories as read."""
+        memories, temporal = answers.memories, answers.temporal
+        unknown = (
+            bool(memories)
+            and "identity" not in read
+            and not (temporal and temporal.hits)
+            and all(answer.nothing_known for answer in memories)
+        )
+        if unknown:
+            memories = [answer.model_copy(update={"hits": answer.hits[:NEAREST]}) for answer in memories]
+        opening = ""
+        if temporal is not None and not temporal.hits and read.since is not None and read.until is not None:
+            opening = f"{span_name(read.since, read.until, asking.zone)} nothing was said that is remembered."
+        if unknown:
+            opening = NOT_SURE if any(answer.hits for answer in memories) else NOTHING_STORED
+        best, first = (
+            ((), ()) if answers.capabilities is None else (answers.capabilities.best, answers.capabilities.first)
+        )
+
+        def write(_: None) -> ContextResult:
+            gathered = gather(asking, read, answers.notes, answers.last, memories, temporal, answers.facts, best)
+            gathered.items += [] if answers.documents is None else sections.of_documents(answers.documents.hits)
+            offered = pinned.told(answers.pinned_items, first, asking.request.sections)
+            return self._filler.tell(asking, read, gathered, offered, opening)
+
+        others = (answer for answer in (temporal, answers.documents) if answer is not None)
+        hits = [hit for answer in (*memories, *others) for hit in answer.hits]
+        if sum(len(hit.memory.content) for hit in hits) <= CHARACTERS_ON_LOOP:
+            result = write(None)
+        else:  # Long texts are processed in a thread, so that other callers are not blocked.
+            with acting_for(asking.scope.tenant_id):
+                (result,) = await self._texts.map(write, [None])
+        shown_ids = {*result.memory_ids[:COUNTED]}
+        self._access.add_hits(asking.scope, (hit for hit in hits if hit.memory_id in shown_ids), asking.now)
+        return result.model_copy(update={"nothing_known": unknown})
 
     def _measured(self, result: ContextResult, seconds: float) -> None:
         self._metrics.context_seconds.observe(seconds)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from keeps.context.smalltalk import is_smalltalk
+from keeps.context.small_talk import is_smalltalk
 from keeps.db.session import Row
 from keeps.text.asks import only_asks
 from keeps.text.fences import one_line, reads_like_an_instruction, shown

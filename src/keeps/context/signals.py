@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from keeps.context.followups import is_followup
-from keeps.context.smalltalk import is_smalltalk
+from keeps.context.small_talk import is_smalltalk
 from keeps.context.times import Span, speaks_of_last_time, time_span
 
 __all__ = ["Signals", "foreign_span", "looks_foreign", "read_signals", "time_span"]
@@ -133,6 +133,11 @@ class Signals:
 
     def __contains__(self, name: str) -> bool:
         return name in self.names
+
+    @property
+    def asks(self) -> bool:
+        """True unless the message is small talk or only continues."""
+        return "smalltalk" not in self.names and "follow_up" not in self.names
 
 
 def read_signals(message: str, now: datetime, zone: tzinfo = UTC) -> Signals:

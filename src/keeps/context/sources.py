@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keeps.clock import Clock
-from keeps.context.shelves import MOST_ON_ONE, Shelves, shelf_of, source_of
+from keeps.context.capabilities import MOST_ON_ONE, Capabilities, shelf_of, source_of
 from keeps.db.session import Database
 from keeps.db.statements import Statements
 from keeps.memories.service import MemoryService
@@ -48,7 +48,7 @@ class SourceService:
     def __init__(self, database: Database, memories: MemoryService, recall: RecallService, clock: Clock) -> None:
         self._recall = recall
         self._model = memories.model
-        self._shelves = Shelves()
+        self._shelves = Capabilities()
         self._database = database
         self._memories = memories
         self._clock = clock

@@ -35,28 +35,28 @@ class _Relation(BaseModel):
     type: str
 
 
-class Answer(BaseModel):
+class ExtractedGraph(BaseModel):
     entities: list[_Entity] = Field(default_factory=list[_Entity])
     relations: list[_Relation] = Field(default_factory=list[_Relation])
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldGraph:
     """The contents of a text: names with their types, and edges between them."""
 
     names: dict[str, str]
     edges: list[tuple[str, str, str]]
 
 
-async def ask(chat: ChatModel, texts: Sequence[tuple[UUID, str]]) -> dict[UUID, Told]:
+async def ask(chat: ChatModel, texts: Sequence[tuple[UUID, str]]) -> dict[UUID, ToldGraph]:
     """Ask about up to 20 texts at once, numbered from 1, so that no id can be invented. Raises UnavailableError."""
     shown = "\n\n".join(f"[{number}] {text[:MAX_CHARACTERS]}" for number, (_, text) in enumerate(texts, 1))
-    return checked(await chat.answer(INSTRUCTIONS, shown, Answer), texts)
+    return checked(await chat.answer(INSTRUCTIONS, shown, ExtractedGraph), texts)
 
 
-def checked(answer: Answer, texts: Sequence[tuple[UUID, str]]) -> dict[UUID, Told]:
+def checked(answer: ExtractedGraph, texts: Sequence[tuple[UUID, str]]) -> dict[UUID, ToldGraph]:
     """Return the names that occur in the texts, and the edges between two such names. Pure."""
-    by_id: dict[UUID, Told] = {identity: Told({}, []) for identity, _ in texts}
+    by_id: dict[UUID, ToldGraph] = {identity: ToldGraph({}, []) for identity, _ in texts}
     for entity in answer.entities:
         if not 1 <= entity.text <= len(texts):
             continue

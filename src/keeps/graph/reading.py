@@ -9,7 +9,7 @@ from keeps.ai.counted import CountedChat
 from keeps.clock import Clock, new_id
 from keeps.db.session import Database, Row, Tx
 from keeps.graph import extraction, store
-from keeps.graph.extraction import Told
+from keeps.graph.extraction import ToldGraph
 from keeps.graph.finding import find_known, find_names, new_names, words_of_name
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
@@ -53,7 +53,7 @@ class Reader:
             if progress:
                 progress(done[0])
 
-    async def _ask(self, scope: Scope) -> Mapping[UUID, Told]:
+    async def _ask(self, scope: Scope) -> Mapping[UUID, ToldGraph]:
         """Return what the LLM finds in the next texts.
 
         Empty if there is none or it is unreachable: the rules continue alone.
@@ -70,7 +70,7 @@ class Reader:
             log().warning("entities are found by rules only", error=type(error).__name__)
             return {}
 
-    async def _batch(self, tx: Tx, told: Mapping[UUID, Told]) -> tuple[int, int, int] | None:
+    async def _batch(self, tx: Tx, told: Mapping[UUID, ToldGraph]) -> tuple[int, int, int] | None:
         """Read one batch. Return the numbers of memories, new entities and mentions; None if nothing is left."""
         who = (tx.scope.tenant_id, tx.scope.user_id)
         at_most = BATCH if self._chat is None else extraction.BATCH
@@ -121,7 +121,7 @@ class Reader:
         await tx.execute(store.QUERIES["memories_read"], *who, ids, [row["version"] for row in rows])
         return len(rows), len(made), len(pairs)
 
-    async def _edges(self, tx: Tx, row: Row, told: Told, known: Mapping[tuple[str, ...], UUID]) -> list[Relation]:
+    async def _edges(self, tx: Tx, row: Row, told: ToldGraph, known: Mapping[tuple[str, ...], UUID]) -> list[Relation]:
         """Return the edges of a text that are not stored yet. An LLM never ends the edges of a user."""
         now = self._clock()
         edges: list[Relation] = []

@@ -15,7 +15,7 @@ _TIERS = {"working": 0, "persistent": 1, "indexed": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProviderAnswer:
     """The hits of one provider, best first; `keys` has the key of each hit, common to all providers."""
 
     provider_id: str
@@ -28,7 +28,7 @@ MOST_READ = 2_000
 
 
 def merge(
-    answers: Sequence[Answer], first: Mapping[str, None], limit: int, *, explain: bool, query: str = ""
+    answers: Sequence[ProviderAnswer], first: Mapping[str, None], limit: int, *, explain: bool, query: str = ""
 ) -> list[Hit]:
     """Return the hits of all providers, best first, each key once: working tier before persistent before indexed.
 

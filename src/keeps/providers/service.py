@@ -22,7 +22,7 @@ from keeps.providers.contract import MemoryProvider
 from keeps.providers.foreign import ProviderFailedError
 from keeps.providers.handle import ProviderHandle
 from keeps.providers.hits import ENTRY_ID_VERSION, id_of, memory_of
-from keeps.providers.merging import Answer, merge
+from keeps.providers.merging import ProviderAnswer, merge
 from keeps.providers.registry import Registry
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
@@ -84,13 +84,13 @@ class ProviderService:
         results = await asyncio.gather(
             *([self._recall.recall(scope, request, counted=counted, reranked=reranked)] if ours else []), *asked
         )
-        answers: list[Answer] = []
+        answers: list[ProviderAnswer] = []
         failed: list[str] = []
         partial = False
         if ours:
             own = results[0]
             assert isinstance(own, RecallResult)
-            answers.append(Answer("postgres", own.hits, [_known_as(hit.memory) for hit in own.hits]))
+            answers.append(ProviderAnswer("postgres", own.hits, [_known_as(hit.memory) for hit in own.hits]))
             failed += own.failed_providers
             partial = own.partial
         for name, outcome in zip(others, results[1 if ours else 0 :], strict=True):
@@ -366,7 +366,7 @@ class ProviderService:
             and (request.scope not in TIERS or LOCAL_TIERS.get(name, request.scope) == request.scope)
         ]
 
-    async def _ask(self, scope: Scope, name: str, request: RecallRequest) -> Answer | None:
+    async def _ask(self, scope: Scope, name: str, request: RecallRequest) -> ProviderAnswer | None:
         """Return the hits of one provider; None if it failed or timed out."""
         filters: dict[str, object] = {}
         if request.content_types is not None:
@@ -386,12 +386,12 @@ class ProviderService:
             request.min_importance,
         )
         if any(value is not None for value in narrowed):
-            return Answer(name, [], [])  # entries have none of these, so none passes
+            return ProviderAnswer(name, [], [])  # entries have none of these, so none passes
 
-        async def search(held: MemoryProvider) -> Answer:
+        async def search(held: MemoryProvider) -> ProviderAnswer:
             tier = held.capabilities().tier
             if not held.capabilities().supports_search or (request.scope in TIERS and tier != request.scope):
-                return Answer(name, [], [])
+                return ProviderAnswer(name, [], [])
             matches = await held.search(request.query, filters or None, request.limit)
             least = request.min_relevance or 0.0
             matching = [match for match in matches if match.relevance is None or match.relevance >= least]
@@ -406,7 +406,7 @@ class ProviderService:
                 )
                 for match in matching
             ]
-            return Answer(name, hits, [match.entry.key for match in matching])
+            return ProviderAnswer(name, hits, [match.entry.key for match in matching])
 
         return await self._calls.attempt(scope, name, search, request.session_id)
 

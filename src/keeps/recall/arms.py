@@ -1,7 +1,7 @@
 """The arms of recall: each finds memories in its own way and scores how well they fit.
 
 To add an arm, write a statement in `queries.sql` with its function in `store.py`, a method here that `find` calls and
-a field of `Found`. Its weight belongs in `fusion.py`.
+a field of `ArmResults`. Its weight belongs in `fusion.py`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from keeps.clock import Clock
 from keeps.db.session import Tx
 from keeps.db.statements import Condition
 from keeps.recall import bm25, store
+from keeps.recall.caches import MANY_WORDS, SignsCache, WordsCache, vocabulary_of
 from keeps.recall.conditions import Selection
-from keeps.recall.kept import MANY_WORDS, KeptSigns, KeptWords, vocabulary_of
 from keeps.recall.misspelt import Vocabulary, alike, first_letters, likest
 from keeps.recall.signs import Nearest, read_signs
-from keeps.recall.words import Holders, Layout, Positions, Postings, Scored, left_out_of, read_matches
+from keeps.recall.words import Holders, Layout, Positions, Postings, WordScores, left_out_of, read_matches
 from keeps.text.words import count_terms, is_spaceless, terms_by_word
 from keeps_client.models import RecallRequest
 
@@ -49,7 +49,7 @@ _NAME_WORD = re.compile(r"@[\w.]+|[^\W_]+(?:['’.&-][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecallQuery:
     """A question and the selection of memories that may answer it.
 
     `query`: the question's vectors, None without a model.
@@ -63,7 +63,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Found:
+class ArmResults:
     """Results of the arms.
 
     `scored`: all memories that contain a word of the question.
@@ -76,7 +76,7 @@ class Found:
     """
 
     total: int
-    scored: Scored
+    scored: WordScores
     all_words: float = 0.0
     holders: Holders = field(default_factory=Holders)
     places: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -94,17 +94,17 @@ class Arms:
     def __init__(self, model: str, clock: Clock) -> None:
         self.model = model
         self._clock = clock
-        self._signs = KeptSigns()
-        self._words = KeptWords()
+        self._signs = SignsCache()
+        self._words = WordsCache()
 
-    async def find(self, tx: Tx, asked: Asked) -> Found:
+    async def find(self, tx: Tx, asked: RecallQuery) -> ArmResults:
         counts = count_terms(asked.request.query) if asked.request.scope != "indexed" else Counter[str]()
         terms = list(counts)[:MAX_TERMS]
         vectors = None if asked.query is None else (self.model, asked.query.sentence.shape[0])
         # Without vectors, or with a filter, the only hits may be memories that contain nothing but a common word.
         whole = asked.query is None or asked.request.as_of is not None or asked.selection.condition(1) is not None
         postings = await store.postings(tx, terms, asked.selection, vectors, whole=whole)
-        results = Found(sum(audience.memories for audience in postings), Scored(Layout(postings)))
+        results = ArmResults(sum(audience.memories for audience in postings), WordScores(Layout(postings)))
         if terms:
             score_text(results, postings, counts, terms)
             await self._misspelt(tx, asked, postings, results)
@@ -161,7 +161,7 @@ class Arms:
         self._signs.forget(tenant_id)
         self._words.forget(tenant_id)
 
-    async def _look_up(self, tx: Tx, asked: Asked, found: Found, near: Positions) -> None:
+    async def _look_up(self, tx: Tx, asked: RecallQuery, found: ArmResults, near: Positions) -> None:
         """Set the positions of the best selected memories by text and by meaning.
 
         Their exact similarity is measured later, together with everything else.
@@ -177,7 +177,7 @@ class Arms:
         texts = await selected(len(scored.positions), scored.best)
         found.places = _each_once(texts, await selected(len(near), lambda most: near[:most]))
 
-    async def _misspelt(self, tx: Tx, asked: Asked, held: Sequence[Postings], found: Found) -> None:
+    async def _misspelt(self, tx: Tx, asked: RecallQuery, held: Sequence[Postings], found: ArmResults) -> None:
         """Score memories with words similar to unknown words of the question, which may be misspelt names.
 
         Unknown words are those that no memory and no dictionary contains.
@@ -215,13 +215,13 @@ class Arms:
                     np.maximum.at(looks_like, matches.rows, likeness)
                     found.scored.add(positions, rarity * looks_like)
 
-    async def _graph(self, tx: Tx, asked: Asked, found: Found) -> None:
+    async def _graph(self, tx: Tx, asked: RecallQuery, found: ArmResults) -> None:
         names = names_in(asked.request.query)
         scores = await store.speaking_of(tx, names, found.total, self._clock(), asked.depth)
         passing = await store.passing(tx, scores.keys(), asked.selection)
         found.graph = {each: score for each, score in scores.items() if each in passing}
 
-    async def _key(self, tx: Tx, asked: Asked, found: Found) -> None:
+    async def _key(self, tx: Tx, asked: RecallQuery, found: ArmResults) -> None:
         """Look up the question as the key of a memory, with the namespace as its prefix or in the request."""
         namespace, _, key = asked.request.query.strip().rpartition("/")
         if key and " " not in key and (namespace or asked.request.namespace):
@@ -261,7 +261,7 @@ def names_in(text: str) -> list[str]:
     return [" ".join(words[start : start + length]) for start in range(len(words)) for length in range(1, 5)]
 
 
-def score_text(found: Found, held: Sequence[Postings], counts: Counter[str], terms: Sequence[str]) -> None:
+def score_text(found: ArmResults, held: Sequence[Postings], counts: Counter[str], terms: Sequence[str]) -> None:
     """Score each memory by the words of a question. Words whose lists were all skipped count for no memory."""
     positions, matches = read_matches(held, terms)
     left_out, read_nowhere = left_out_of(held, terms)

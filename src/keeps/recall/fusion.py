@@ -65,7 +65,7 @@ NEWER_FIRST_MARGIN = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Neighbours:
     """Pairs of nearby candidates in a conversation: the scores of `others` count for `of`, times `weights`."""
 
     of: npt.NDArray[np.int64]
@@ -108,7 +108,7 @@ class Candidates:
     assistant: Scores
     begins: npt.NDArray[np.int64]
     sentences: npt.NDArray[np.float32]
-    beside: Beside
+    beside: Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
     return result + list(order[depth:])
 
 
-def _around(base: Scores, beside: Beside) -> Scores:
+def _around(base: Scores, beside: Neighbours) -> Scores:
     """Return what the surrounding turns add to each candidate: their scores above the mean, weighted by nearness."""
     if not len(beside.of):
         return np.zeros(len(base))

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from keeps.ai.token_vectors import TOKEN_BYTES, max_similarity, nearest_words
 from keeps.memories.retention import retained
 from keeps.recall import bm25, cues, fusion
-from keeps.recall.arms import Asked, Found
-from keeps.recall.fusion import Beside, Candidates, Scores
+from keeps.recall.arms import ArmResults, RecallQuery
+from keeps.recall.fusion import Candidates, Neighbours, Scores
 from keeps.recall.rows import SENTENCE_HEAD, Rows, Turns, moment_of, read_sentences
 from keeps.text.asks import only_asks
 from keeps.text.words import language_of, terms_of, words_of
@@ -24,7 +24,7 @@ MICROSECONDS_OF_AN_HOUR = 3.6e9
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class VectorFeatures:
     """Vector features of candidates, before they are compared with one another.
 
     `sentences`: (n, dimensions), zero where there is no vector.
@@ -38,16 +38,18 @@ class Meant:
     tokens: Scores
     token_counts: Scores
 
-    def and_those(self, others: Meant) -> Meant:
-        return Meant(*(np.concatenate([getattr(self, each.name), getattr(others, each.name)]) for each in fields(self)))
+    def and_those(self, others: VectorFeatures) -> VectorFeatures:
+        return VectorFeatures(
+            *(np.concatenate([getattr(self, each.name), getattr(others, each.name)]) for each in fields(self))
+        )
 
-    def only(self, wanted: npt.NDArray[np.bool_]) -> Meant:
+    def only(self, wanted: npt.NDArray[np.bool_]) -> VectorFeatures:
         if wanted.all():
             return self
-        return Meant(*(getattr(self, each.name)[wanted] for each in fields(self)))
+        return VectorFeatures(*(getattr(self, each.name)[wanted] for each in fields(self)))
 
 
-def meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
+def meant(rows: Rows, asked: RecallQuery, weights: npt.NDArray[np.float32]) -> VectorFeatures:
     """Compute the vector features of candidates.
 
     `weights`: weights of the question's words, from `token_weights`.
@@ -56,7 +58,7 @@ def meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
     tokens, token_counts = np.full(count, np.nan), rows.of("tokens") / TOKEN_BYTES
     if query is None:
         nothing = np.zeros((count, 1), dtype=np.float32)
-        return Meant(nothing, np.zeros(count, dtype=bool), nothing, tokens, token_counts)
+        return VectorFeatures(nothing, np.zeros(count, dtype=bool), nothing, tokens, token_counts)
     sentences = np.zeros((count, query.sentence.shape[0]), dtype=np.float32)
     # An earlier model with the same name may have produced vectors of another size.
     has_vector = rows.numbers["sentence"] == SENTENCE_HEAD + 2 * sentences.shape[1]
@@ -68,10 +70,10 @@ def meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
         nearest = nearest_words(query.tokens, rows.tokens)
         has_tokens = token_counts > 0
         tokens[has_tokens] = max_similarity(nearest, weights)[has_tokens]
-    return Meant(sentences, has_vector, nearest, tokens, token_counts)
+    return VectorFeatures(sentences, has_vector, nearest, tokens, token_counts)
 
 
-def best_alone(rows: Rows, read: Meant, asked: Asked, found: Found) -> npt.NDArray[np.intp]:
+def best_alone(rows: Rows, read: VectorFeatures, asked: RecallQuery, found: ArmResults) -> npt.NDArray[np.intp]:
     """Return the positions of candidates, best first, by each candidate's own score."""
     vector, centred = _similar(read, asked)
     text, _ = found.scored.at(rows.positions)
@@ -81,9 +83,9 @@ def best_alone(rows: Rows, read: Meant, asked: Asked, found: Found) -> npt.NDArr
 
 def measure(
     rows: Rows,
-    read: Meant,
-    asked: Asked,
-    found: Found,
+    read: VectorFeatures,
+    asked: RecallQuery,
+    found: ArmResults,
     turns: Turns,
     weights: npt.NDArray[np.float32],
     now: datetime,
@@ -141,7 +143,7 @@ def measure(
     )
 
 
-def token_weights(words: Sequence[str], text: str, found: Found) -> npt.NDArray[np.float32]:
+def token_weights(words: Sequence[str], text: str, found: ArmResults) -> npt.NDArray[np.float32]:
     """Return the square root of the rarity of each word of a question.
 
     Stop words count as words that half of the memories contain.
@@ -156,7 +158,7 @@ def token_weights(words: Sequence[str], text: str, found: Found) -> npt.NDArray[
     return np.sqrt(np.array([rarity[word] for word in words], dtype=np.float32))
 
 
-def _similar(read: Meant, asked: Asked) -> tuple[Scores, Scores]:
+def _similar(read: VectorFeatures, asked: RecallQuery) -> tuple[Scores, Scores]:
     """Return the cosine of each candidate with the question, plain and centred; NaN without a vector."""
     vector, centred = np.full(len(read.tokens), np.nan), np.full(len(read.tokens), np.nan)
     if asked.query is not None and read.has_vector.any():
@@ -166,7 +168,7 @@ def _similar(read: Meant, asked: Asked) -> tuple[Scores, Scores]:
     return vector, centred
 
 
-def _held(text: Scores, found: Found) -> Scores:
+def _held(text: Scores, found: ArmResults) -> Scores:
     """Return the share of the question's words that each candidate contains."""
     return np.minimum(1.0, text / max(found.all_words, 1e-9))
 
@@ -175,7 +177,7 @@ def _floats(values: Iterable[float]) -> npt.NDArray[np.float64]:
     return np.fromiter(values, dtype=np.float64)
 
 
-def _beside(rows: Rows, turns: Turns, fade: Scores) -> Beside:
+def _beside(rows: Rows, turns: Turns, fade: Scores) -> Neighbours:
     """Return the pairs of candidates that are close in a conversation, from the known runs of turns."""
     place = {each: position for position, each in enumerate(rows.ids)}
     following: dict[bytes, bytes] = {}
@@ -197,4 +199,6 @@ def _beside(rows: Rows, turns: Turns, fade: Scores) -> Beside:
         join(turn, after, fusion.NEXT_TURN_WEIGHT)
         if after in following:
             join(turn, following[after], fusion.SECOND_TURN_WEIGHT, next_turn=False)
-    return Beside(np.array(of, dtype=np.int64), np.array(others, dtype=np.int64), np.array(weights, dtype=np.float64))
+    return Neighbours(
+        np.array(of, dtype=np.int64), np.array(others, dtype=np.int64), np.array(weights, dtype=np.float64)
+    )

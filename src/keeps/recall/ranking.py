@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keeps.recall import fusion, ordering
-from keeps.recall.arms import Found
+from keeps.recall.arms import ArmResults
 from keeps.recall.fusion import Candidates, Part, Scores
 from keeps.recall.relevance import is_nothing_known, question_of, relevances
 from keeps.recall.rows import Rows
-from keeps.recall.updates import STATEMENTS, Told, latest_first
+from keeps.recall.updates import STATEMENTS, Statement, latest_first
 from keeps.recall.words import Holders
 from keeps_client.models import Explanation, Memory, RecallRequest, Tier
 
@@ -55,7 +55,7 @@ class Ranking:
         request: RecallRequest,
         rows: Rows,
         candidates: Candidates,
-        found: Found,
+        found: ArmResults,
         weights: npt.NDArray[np.float32],
         past: Mapping[UUID, Memory],
         *,
@@ -93,7 +93,7 @@ class Ranking:
         rows, sentences = self.rows, self.candidates.sentences
         order = fusion.in_order(positions, self.total, self.candidates)
         statements = {
-            position: Told(
+            position: Statement(
                 rows.memory_id(position),
                 rows.openings[position],
                 rows.roles[position],

@@ -1,4 +1,4 @@
-"""Answer recall requests: run the arms, rank the candidates, return hits with reasons."""
+"""RankedResult recall requests: run the arms, rank the candidates, return hits with reasons."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from keeps.db.session import Database, Tx
 from keeps.events import store as events
 from keeps.recall import cues, store
 from keeps.recall.access import AccessBuffer
-from keeps.recall.arms import Arms, Asked
+from keeps.recall.arms import Arms, RecallQuery
 from keeps.recall.conditions import Selection, select
-from keeps.recall.measures import Meant, best_alone, meant, measure, token_weights
+from keeps.recall.measures import VectorFeatures, best_alone, meant, measure, token_weights
 from keeps.recall.passages import (
     LONG_CHARACTERS,
     Span,
@@ -80,7 +80,7 @@ Choose = Callable[[str, Sequence[Span], npt.NDArray[np.float32], npt.NDArray[np.
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RankedResult:
     """A result together with the ranking behind it."""
 
     result: RecallResult
@@ -133,7 +133,7 @@ class RecallService:
 
     async def answer(
         self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
-    ) -> Answer:
+    ) -> RankedResult:
         """Recall, and keep the ranking for `nearest_sentences`."""
         started = time.perf_counter()
         request = in_zone(scope, request)
@@ -180,9 +180,11 @@ class RecallService:
             partial=bool(failed),
             failed_providers=failed,
         )
-        return Answer(result, ranking, query)
+        return RankedResult(result, ranking, query)
 
-    async def nearest_sentences(self, scope: Scope, answer: Answer, memories: Sequence[Memory]) -> dict[UUID, Span]:
+    async def nearest_sentences(
+        self, scope: Scope, answer: RankedResult, memories: Sequence[Memory]
+    ) -> dict[UUID, Span]:
         """Return the characters of the sentence that answers best, for each of some hits.
 
         By the vectors of its words, or by shared words where a memory has no vectors. A memory that shares no word
@@ -319,7 +321,7 @@ class RecallService:
         depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
         if len(request.query) > MOST_ASKED:
             request = request.model_copy(update={"query": request.query[:MOST_ASKED]})
-        arms_request = Asked(request, selection, query, depth)
+        arms_request = RecallQuery(request, selection, query, depth)
         arms_results = await self._arms.find(tx, arms_request)
         weights = token_weights(query.words if query is not None else (), request.query, arms_results)
         now = self._clock()
@@ -452,7 +454,7 @@ def _said(score: float) -> float | None:
     return None if np.isnan(score) else float(score)
 
 
-async def _meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
+async def _meant(rows: Rows, asked: RecallQuery, weights: npt.NDArray[np.float32]) -> VectorFeatures:
     if rows.numbers["tokens"].sum() > MANY_TOKEN_BYTES:
         return await asyncio.to_thread(meant, rows, asked, weights)
     return meant(rows, asked, weights)

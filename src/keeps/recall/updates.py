@@ -91,7 +91,7 @@ _VALUES = {name: re.compile(value, re.IGNORECASE) for name, _, value in _KINDS}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Statement:
     """The properties of a candidate that matter here: opening of its text, author, and start of validity."""
 
     memory_id: UUID
@@ -103,7 +103,7 @@ class Told:
 
 def latest_first(
     order: Sequence[int],
-    told: Mapping[int, Told],
+    told: Mapping[int, Statement],
     question: str,
     weights: Mapping[str, float],
     similarity: Callable[[int, int], float],
@@ -174,7 +174,7 @@ def values_in(opening: str, kinds: Sequence[str]) -> set[str]:
     return {re.sub(r"[,$\s]|[.]$", "", value.lower()) for kind in kinds for value in _VALUES[kind].findall(opening)}
 
 
-def _by_statement(best: list[int], told: Mapping[int, Told]) -> list[int]:
+def _by_statement(best: list[int], told: Mapping[int, Statement]) -> list[int]:
     result = list(best)
     alike: dict[tuple[str, ...], dict[int, list[str]]] = defaultdict(dict)
     for position in best:
@@ -194,7 +194,7 @@ def _by_statement(best: list[int], told: Mapping[int, Told]) -> list[int]:
 
 def _by_announcement(
     best: list[int],
-    told: Mapping[int, Told],
+    told: Mapping[int, Statement],
     kinds: list[str],
     question: str,
     weights: Mapping[str, float],
@@ -242,6 +242,6 @@ def statement_of(text: str) -> list[str] | None:
     return words
 
 
-def _is_later(one: Told, other: Told) -> bool:
+def _is_later(one: Statement, other: Statement) -> bool:
     """Return whether `one` is later. Ids grow with time, so they order what was stored at the same moment."""
     return (one.valid_from, one.memory_id) > (other.valid_from, other.memory_id)

@@ -91,7 +91,7 @@ class Layout:
 
 
 @dataclass(slots=True)
-class Scored:
+class WordScores:
     """Memories by text, ascending by position, with the scores of each and of its conversation."""
 
     layout: Layout

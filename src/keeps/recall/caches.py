@@ -26,7 +26,7 @@ VECTORS_OF_A_PART = 1_024
 MANY_WORDS = 5_000
 
 
-class KeptSigns:
+class SignsCache:
     """Cached signs, by tenant, audience, life, and the cell that the versions belong to."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ async def vocabulary_of(words: Collection[str]) -> Vocabulary:
     return await asyncio.to_thread(Vocabulary, words) if len(words) > MANY_WORDS else Vocabulary(words)
 
 
-class KeptWords:
+class WordsCache:
     """Cached words of lists, by tenant, audience, life, first letters and bound agent.
 
     The agent is part of the key because it may not read another agent's words.

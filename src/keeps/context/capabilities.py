@@ -80,7 +80,7 @@ def source_of(row: Row) -> Source:
     )
 
 
-class Shelves:
+class Capabilities:
     """The shelves of recent users."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from keeps.cache.brief import Brief
 from keeps.engine import Keeps
-from keeps.recall import kept, store
+from keeps.recall import caches, store
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps.transfer.erasure import TenantService
@@ -101,7 +101,7 @@ async def test_what_does_not_fit_is_read_in_parts(made: Keeps, tenant: str, monk
     said = texts(1_600, 11)
     for part in (said[:800], said[800:]):
         await memory.remember_many([{"content": text} for text in part], index="now")
-    monkeypatch.setattr(kept, "ROOM_BYTES", 1_000)
+    monkeypatch.setattr(caches, "ROOM_BYTES", 1_000)
     for text in (said[0], said[1_030], said[1_599]):
         assert (await memory.recall(text, scope="indexed", limit=1)).hits[0].memory.content == text
 
