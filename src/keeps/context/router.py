@@ -43,7 +43,7 @@ CHARACTERS_ON_LOOP = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the sources answered; None or empty for a source that was not asked, failed, or was too slow."""
+    """The answers of the sources; None or empty for a source that was not asked, failed, or was too slow."""
 
     notes: SessionNotes | None
     last: Last | None
