@@ -107,47 +107,52 @@ class ConversationService:
             )
             await asyncio.sleep(0)  # Yield between messages, so that other requests proceed.
 
-        async def work(tx: Tx) -> ExchangeReceipt:
-            await sessions.ensure(tx, new.session_id, now)
-            repeats = [item.memory is None or await _is_known(tx, item.message) for item in heard]
-            fresh = iter(writes)
-            wanted = [(next(fresh) if item.memory else None, repeats[at]) for at, item in enumerate(heard)]
-            stored = iter(await self._memory.apply(tx, [write for write, old in wanted if write and not old]))
-            receipts = [
-                next(stored) if write and not old else await self._repeated(tx, item.message)
-                for item, (write, old) in zip(heard, wanted, strict=True)
-            ]
-            facts: list[Receipt] = []
-            for item, receipt, old, read in zip(heard, receipts, repeats, facts_by_message, strict=True):
-                if item.memory and not old and read and len(facts) < FACTS_OF_AN_EXCHANGE:
-                    facts += await self.learn(
-                        tx,
-                        read[: FACTS_OF_AN_EXCHANGE - len(facts)],
-                        said_at=item.memory.valid_from or now,
-                        source=receipt.memory_id,
-                        session_id=new.session_id,
-                        speaker=item.message.speaker,
-                        agent_id=new.agent_id,
-                    )
-            notes = await self._fresh_notes(tx, new.session_id, now) or await self._rebuilt(
-                tx, new.session_id, now, before=receipts
-            )
-            notes = folding.fold(
-                notes,
-                [_as_note(item) for item, receipt in zip(heard, receipts, strict=True) if receipt.status == "created"],
-                now,
-                self._kept,
-            )
-            await sessions.put_notes(tx, notes, notes.expires_at)
-            return ExchangeReceipt(
-                session_id=new.session_id,
-                messages=tuple(receipts),
-                facts=tuple(facts),
-                recalled=sum(repeats),
-                notes=notes,
-            )
-
-        answer = await self._introducer.write(scope, work, answer=self._answer)
+        write = self._introducer.writing(scope, self._answer)
+        async for attempt in write:
+            async with attempt as tx:
+                await sessions.ensure(tx, new.session_id, now)
+                repeats = [item.memory is None or await _is_known(tx, item.message) for item in heard]
+                fresh = iter(writes)
+                wanted = [(next(fresh) if item.memory else None, repeats[at]) for at, item in enumerate(heard)]
+                stored = iter(await self._memory.apply(tx, [write for write, old in wanted if write and not old]))
+                receipts = [
+                    next(stored) if write and not old else await self._repeated(tx, item.message)
+                    for item, (write, old) in zip(heard, wanted, strict=True)
+                ]
+                facts: list[Receipt] = []
+                for item, receipt, old, read in zip(heard, receipts, repeats, facts_by_message, strict=True):
+                    if item.memory and not old and read and len(facts) < FACTS_OF_AN_EXCHANGE:
+                        facts += await self.learn(
+                            tx,
+                            read[: FACTS_OF_AN_EXCHANGE - len(facts)],
+                            said_at=item.memory.valid_from or now,
+                            source=receipt.memory_id,
+                            session_id=new.session_id,
+                            speaker=item.message.speaker,
+                            agent_id=new.agent_id,
+                        )
+                notes = await self._fresh_notes(tx, new.session_id, now) or await self._rebuilt(
+                    tx, new.session_id, now, before=receipts
+                )
+                notes = folding.fold(
+                    notes,
+                    [
+                        _as_note(item)
+                        for item, receipt in zip(heard, receipts, strict=True)
+                        if receipt.status == "created"
+                    ],
+                    now,
+                    self._kept,
+                )
+                await sessions.put_notes(tx, notes, notes.expires_at)
+                write.result = ExchangeReceipt(
+                    session_id=new.session_id,
+                    messages=tuple(receipts),
+                    facts=tuple(facts),
+                    recalled=sum(repeats),
+                    notes=notes,
+                )
+        answer = write.result
         await self._share(scope, answer.notes)
         self._memory.noticed(scope, *answer.messages, *answer.facts)
         return answer
@@ -174,24 +179,25 @@ class ConversationService:
         """End a conversation: store its summary as a memory now; important memories are promoted in an hour."""
         now = self._clock()
 
-        async def work(tx: Tx) -> Receipt:
-            session = await sessions.get(tx, session_id)
-            if session is None:
-                raise NotFoundError(f"no session {session_id!r}")
-            notes = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
-            if session.ended_at is None:
-                ended = {"ended_at": now, "updated_at": now, "version": session.version + 1}
-                await sessions.replace(tx, session.model_copy(update=ended))
-            await sessions.put_notes(
-                tx, notes.model_copy(update={"expires_at": now + self._kept}), now + CONSOLIDATED_AFTER_END
-            )
-            (write,) = await self._memory.prepare(
-                scope, [summary_memory(notes, session.name, now, sessions.notes_owner(scope))], index_now=False
-            )
-            (receipt,) = await self._memory.apply(tx, [write])
-            return receipt
-
-        return self._memory.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
+        write = self._database.writing(scope, RECEIPT)
+        async for attempt in write:
+            async with attempt as tx:
+                session = await sessions.get(tx, session_id)
+                if session is None:
+                    raise NotFoundError(f"no session {session_id!r}")
+                notes = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
+                if session.ended_at is None:
+                    ended = {"ended_at": now, "updated_at": now, "version": session.version + 1}
+                    await sessions.replace(tx, session.model_copy(update=ended))
+                await sessions.put_notes(
+                    tx, notes.model_copy(update={"expires_at": now + self._kept}), now + CONSOLIDATED_AFTER_END
+                )
+                (summary,) = await self._memory.prepare(
+                    scope, [summary_memory(notes, session.name, now, sessions.notes_owner(scope))], index_now=False
+                )
+                (receipt,) = await self._memory.apply(tx, [summary])
+                write.result = receipt
+        return self._memory.noticed(scope, write.result)
 
     async def log_activity(self, scope: Scope, new: NewActivity) -> Receipt:
         """Store an agent's own activity as a short-term memory of low importance."""

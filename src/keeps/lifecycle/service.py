@@ -121,10 +121,9 @@ class Lifecycle:
             after = rows[-1]["user_id"]
 
     async def _sample(self, run: Run) -> None:
-        await self._database.write(
-            Scope(run.tenant_id, JOB_USER),
-            lambda tx: tx.execute(QUERIES["storage_sample"], run.tenant_id, run.now.date()),
-        )
+        async for attempt in self._database.writing(Scope(run.tenant_id, JOB_USER)):
+            async with attempt as tx:
+                await tx.execute(QUERIES["storage_sample"], run.tenant_id, run.now.date())
 
 
 def check_job(job: str) -> None:

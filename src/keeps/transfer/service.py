@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -18,7 +18,7 @@ from keeps.scope import Scope
 from keeps.tenants.service import Introducer, ensure_user
 from keeps.text.json_parts import JsonParts
 from keeps.transfer.erasure import QUERIES
-from keeps.transfer.lines import work_of
+from keeps.transfer.lines import Work, work_of
 from keeps_client.checked import validation_failed
 from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.models import (
@@ -133,25 +133,31 @@ class TransferService:
             raise ValidationFailedError(f"cannot be read: {error}") from None
         if dry_run:
             return await self._tried(owner, work)
-        done = await self._introducer.write(owner, work)
-        if done and kind in ("memory", "item"):
+        stored = False
+        async for attempt in self._introducer.writing(owner):
+            async with attempt as tx:
+                stored = await work(tx)
+        if stored and kind in ("memory", "item"):
             self._indexer.notice(owner)
-        return done
+        return stored
 
-    async def _tried(self, owner: Scope, work: Callable[[Tx], Awaitable[bool]]) -> bool:
+    async def _tried(self, owner: Scope, work: Work) -> bool:
         """Whether it would be stored; it is taken back. What it refers to may be in a line that was taken back, too."""
-
-        async def tried(tx: Tx) -> None:
-            await ensure_user(tx)
-            raise _Tried(await work(tx))
-
         try:
-            await self._database.write(owner, tried)
+            async for attempt in self._database.writing(owner):
+                async with attempt as tx:
+                    await ensure_user(tx)
+                    await _store_and_take_back(tx, work)
         except _Tried as found:
             return found.done
         except MissingError:
             return True
         raise AssertionError
+
+
+async def _store_and_take_back(tx: Tx, work: Work) -> None:
+    """Store a row, then raise _Tried, which rolls the transaction back."""
+    raise _Tried(await work(tx))
 
 
 def _refuse(constant: str) -> None:
