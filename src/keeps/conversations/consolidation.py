@@ -15,6 +15,7 @@ from uuid import UUID
 from keeps.ai.counted import CountedChat
 from keeps.conversations import llm
 from keeps.conversations.facts import NAMESPACE, Fact
+from keeps.conversations.learning import NewFact
 from keeps.conversations.llm import Read
 from keeps.conversations.service import ConversationService, summary_memory
 from keeps.db.session import Database, Tx
@@ -78,10 +79,21 @@ class SessionConsolidation:
         plain = not any(note.role == "tool" for note in notes.items)
         if summary:
             notes = notes.model_copy(update={"summary": summary})
+        new_facts: list[NewFact] = []
+        for read_fact, source, note in extracted:
+            new_facts += await self._exchanges.facts.prepare(
+                scope,
+                [read_fact.fact],
+                said_at=note.at,
+                source=source,
+                session_id=notes.session_id,
+                read_by="llm",
+                trust={"user": "user", "tool": "tool"}.get(note.role, "agent"),
+            )
         facts: list[Receipt] = []
         async for attempt in self._database.writing(scope):
             async with attempt as tx:
-                facts = await self._store(tx, run, agent_id, notes, extracted, trusted=not summary or plain)
+                facts = await self._store(tx, run, agent_id, notes, new_facts, trusted=not summary or plain)
         run.counts["sessions"] += 1
         if facts:
             run.counts["facts"] += len(facts)
@@ -92,7 +104,7 @@ class SessionConsolidation:
         run: Run,
         agent_id: str,
         notes: SessionNotes,
-        extracted: Sequence[tuple[Read, UUID, Note]],
+        new_facts: Sequence[NewFact],
         *,
         trusted: bool,
     ) -> list[Receipt]:
@@ -100,18 +112,7 @@ class SessionConsolidation:
         session = await sessions.get(tx, notes.session_id)
         made = summary_memory(notes, session.name if session else None, run.now, agent_id, trusted=trusted)
         (receipt,) = await self._memory.apply(tx, await self._memory.prepare(tx.scope, [made], index_now=False))
-        facts: list[Receipt] = []
-        for read, source, note in extracted:
-            trust = "user" if note.role == "user" else "tool" if note.role == "tool" else "agent"
-            facts += await self._exchanges.learn(
-                tx,
-                [read.fact],
-                said_at=note.at,
-                source=source,
-                session_id=notes.session_id,
-                read_by="llm",
-                trust=trust,
-            )
+        facts = await self._exchanges.facts.store(tx, new_facts)
         created = [new_receipt for new_receipt in (receipt, *facts) if new_receipt.status == "created"]
         rows = [await memories.lock(tx, new_receipt.memory_id) for new_receipt in created]
         if rows:
