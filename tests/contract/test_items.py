@@ -19,6 +19,7 @@ from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, PayloadTooLargeError, ValidationFailedError
 from keeps_client.models import DeleteItem, GetItem, ListNamespaces, PutItem, SearchItems, SweepItems
 from tests.serving import token
+from tests.writing import in_write
 
 DOCS = ("docs", "public")
 
@@ -300,7 +301,7 @@ async def test_items_of_a_model_before_are_embedded_anew(keeps: Keeps, tenant: s
     alice = keeps.memory(Scope(tenant, "alice"))
     await alice.put_item(("n",), "hens", {"text": "two hens"})
     await alice.put_item(("n",), "texts", {"a": 1}, texts={"a": "two hens", "empty": ""})
-    await keeps.database.write(alice.scope, lambda tx: _of_another_model(tx))
+    await in_write(keeps.database, alice.scope, lambda tx: _of_another_model(tx))
     assert await alice.search_items(("n",), query="hens") == []
     (waiting,) = [each for each in await keeps.service(Indexer).users_to_index() if each.tenant_id == tenant]
     assert (waiting.user_id, waiting.pending) == ("alice", 2)
@@ -308,7 +309,7 @@ async def test_items_of_a_model_before_are_embedded_anew(keeps: Keeps, tenant: s
     assert {each.key for each in await alice.search_items(("n",), query="hens")} == {"hens", "texts"}
     assert await keeps.service(Indexer).index_user(alice.scope) == 0
     await keeps.service(Indexer).drop_other_models()
-    assert len(await keeps.database.write(alice.scope, _models)) == 1
+    assert len(await in_write(keeps.database, alice.scope, _models)) == 1
 
 
 async def _models(tx: Any) -> set[str]:

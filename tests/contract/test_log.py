@@ -15,6 +15,7 @@ from keeps.memories.service import MemoryService
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from tests.conftest import admin
+from tests.writing import in_write
 
 
 async def taken(memory: Any, count: int, **given: Any) -> list[Any]:
@@ -152,7 +153,7 @@ async def test_a_commit_that_comes_late_is_not_missed(keeps: Keeps, tenant: str)
 
     stream: AsyncIterator[Any] = memory.subscribe(after=1)
     first = asyncio.create_task(anext(stream))  # type: ignore[arg-type]
-    writer = asyncio.create_task(keeps.database.write(memory.scope, slow))
+    writer = asyncio.create_task(in_write(keeps.database, memory.scope, slow))
     await numbered.wait()
     fast = asyncio.create_task(memory.store("fast", 2, "p"))
     done, _ = await asyncio.wait({first, fast}, timeout=1.0)

@@ -15,6 +15,7 @@ from keeps.db.statements import Condition, Statement
 from keeps.memories.store import QUERIES
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
+from tests.writing import in_write
 
 ONE = Statement("one", "SELECT 1 AS one")
 
@@ -66,7 +67,7 @@ async def test_deadlocks_and_serialization_failures_are_tried_again(database: Da
             await tx.execute(Statement("fail", f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{code}'; END $$"))
         return "done"
 
-    assert await database.write(Scope(tenant, "alice"), work) == "done"
+    assert await in_write(database, Scope(tenant, "alice"), work) == "done"
     assert attempts == 3
 
 
@@ -75,7 +76,7 @@ async def test_giving_up_after_five_attempts_is_unavailable(database: Database, 
         await tx.execute(Statement("fail", "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$"))
 
     with pytest.raises(UnavailableError, match="too busy"):
-        await database.write(Scope(tenant, "alice"), work)
+        await in_write(database, Scope(tenant, "alice"), work)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ async def test_what_the_server_lacks_is_said_in_words(database: Database, tenant
         )
 
     with pytest.raises(UnavailableError, match=message) as caught:
-        await database.write(Scope(tenant, "alice"), work)
+        await in_write(database, Scope(tenant, "alice"), work)
     assert "value of a memory" not in caught.value.detail
 
 

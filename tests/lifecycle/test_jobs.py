@@ -22,6 +22,7 @@ from keeps.transfer.erasure import TenantService
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import Memory
 from tests.lifecycle.conftest import MovingClock
+from tests.writing import in_write
 
 SMALL_TALK = "The weather is rather grey over the harbour today."
 ALLERGY = "Alice is allergic to peanuts and must never eat them."
@@ -241,7 +242,7 @@ async def test_undoing_removes_nothing_that_was_changed_since(living: Keeps, clo
     made = await alice.remember("A summary that a job made.")
     row = MemoryRow.of(await alice.get(made.memory_id))
     run = Run(new_id(), tenant, "consolidation", clock.now)
-    await living.database.write(alice.scope, lambda tx: record(tx, run, [Change(None, row)]))
+    await in_write(living.database, alice.scope, lambda tx: record(tx, run, [Change(None, row)]))
     run.counts["gists"] += 1
     await living.service(OperationService).finish(run, None)
     await alice.update(made.memory_id, content="A summary that Alice corrected.")
@@ -300,7 +301,7 @@ async def test_forged_changes_write_nothing_else(living: Keeps, clock: MovingClo
             Statement("forge", "UPDATE keeps.operation_changes SET before = $1::jsonb"), json.dumps(forged)
         )
 
-    await living.database.write(alice.scope, forge)
+    await in_write(living.database, alice.scope, forge)
     undone = await bob.undo(done.operation_id)
     assert undone.counts == {"promoted": 1}
     assert (await alice.get(mine.memory_id)).content == ALLERGY

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from keeps.clock import new_id, utc_now
-from keeps.db.repeats import Request, keep_each, repeatable
+from keeps.db.repeats import Request, repeatable, save_answers_of_users
 from keeps.db.statements import Statement
 from keeps.db.transaction import Tx
 from keeps.engine import Keeps, LocalMemory
@@ -20,6 +20,7 @@ from keeps.scope import Scope
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 from keeps_client.models import NewMemory, Receipt
 from tests.conftest import admin
+from tests.writing import in_write
 
 USERS = ("alice", "bob", "carol", "dan")
 
@@ -110,13 +111,13 @@ async def test_a_row_is_held_against_the_user_who_asks(keeps: Keeps, users: list
             return await store.insert_many(tx, asked, "", asking)
 
         with pytest.raises(KeepsError, match="somebody else"):
-            await keeps.database.write(bob, stored)
+            await in_write(keeps.database, bob, stored)
 
     async def swapped(tx: Tx) -> set[Any]:
         return await store.insert_many(tx, [rows[alice], rows[bob]], "", [bob, alice])
 
     with pytest.raises(KeepsError, match="somebody else"):
-        await keeps.database.write(alice, swapped)
+        await in_write(keeps.database, alice, swapped)
     for memory in users[:2]:
         assert [each.content for each in (await memory.list()).items] == ["Hello."]
 
@@ -134,7 +135,7 @@ async def test_a_bound_agent_is_held_in_a_batch_too(keeps: Keeps, users: list[Lo
         return await store.insert_many(tx, skills, "", [mine, users[1].scope])
 
     with pytest.raises(KeepsError, match="somebody else"):
-        await keeps.database.write(users[0].scope, stored)
+        await in_write(keeps.database, users[0].scope, stored)
     assert len((await users[1].list()).items) == 1
 
 
@@ -149,7 +150,7 @@ async def test_nothing_goes_on_as_whoever_came_last(keeps: Keeps, users: list[Lo
         await tx.become(alice)
         return len(await store.get_many(tx, [new.row.memory_id]))
 
-    assert await keeps.database.write(alice, work) == 0, "it is alice's transaction again"
+    assert await in_write(keeps.database, alice, work) == 0, "it is alice's transaction again"
 
 
 async def test_those_that_meet_something_or_expect_a_version_get_their_own_answers(
@@ -241,17 +242,17 @@ async def test_an_answer_is_kept_for_the_user_who_asks(keeps: Keeps, users: list
     receipt = await users[1].remember("Bob's.", index="later")
 
     async def kept(tx: Tx) -> bool:
-        return await keep_each(tx, [(users[1].scope, Request("k", b"h"), receipt)], RECEIPT)
+        return await save_answers_of_users(tx, [(users[1].scope, Request("k", b"h"), receipt)], RECEIPT)
 
-    assert await keeps.database.write(users[0].scope, kept)
-    assert not await keeps.database.write(users[0].scope, kept), "it was answered before"
+    assert await in_write(keeps.database, users[0].scope, kept)
+    assert not await in_write(keeps.database, users[0].scope, kept), "it was answered before"
 
     async def seen(tx: Tx) -> int:
         rows = await tx.fetch(Statement("kept", "SELECT user_id FROM keeps.idempotency_keys"))
         return len(rows)
 
-    assert await keeps.database.write(users[0].scope, seen) == 0
-    assert await keeps.database.write(users[1].scope, seen) == 1
+    assert await in_write(keeps.database, users[0].scope, seen) == 0
+    assert await in_write(keeps.database, users[1].scope, seen) == 1
 
 
 async def test_of_two_requests_with_one_key_the_first_is_answered(users: list[LocalMemory]) -> None:

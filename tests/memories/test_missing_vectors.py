@@ -17,6 +17,7 @@ from keeps.indexing.service import Indexer
 from keeps.lifecycle.service import Lifecycle
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError
+from tests.writing import in_write
 
 Write = Callable[[Any], Awaitable[object]]
 WRITES: dict[str, Write] = {
@@ -137,8 +138,8 @@ async def test_who_has_vectors_of_other_models_is_found(keeps: Keeps, tenant: st
         await memory.remember(f"{user} keeps bees.", index="now")
         told = await memory.remember(f"{user} is known to all.", index="now", visibility="tenant")
         shared[user] = told.memory.memory_id
-    await keeps.database.write(Scope(tenant, "carol"), lambda tx: _older(tx, shared["carol"]))
-    await keeps.database.write(Scope(tenant, "alice"), lambda tx: _older(tx, None))
+    await in_write(keeps.database, Scope(tenant, "carol"), lambda tx: _older(tx, shared["carol"]))
+    await in_write(keeps.database, Scope(tenant, "alice"), lambda tx: _older(tx, None))
     embedder = keeps.service(Indexer)._embedder
     assert embedder is not None
     found = await store.users_with_other_models(keeps.database, embedder.model)

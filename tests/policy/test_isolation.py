@@ -25,6 +25,7 @@ from keeps.scope import Scope
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 from keeps_client.models import NewTranscriptEntry
 from tests.schema.test_catalogue import STATEMENTS, TABLES
+from tests.writing import in_write
 
 SOURCE = Path(__file__).parents[2] / "src" / "keeps"
 
@@ -56,7 +57,7 @@ async def planted(keeps: Keeps, app_url: str, server: Any) -> dict[str, str]:
     await alice.get_item(("notes",), "key", refresh_ttl=True)
     run = Run(new_id(), tenant, "promotion", utc_now())
     row = MemoryRow.of(await alice.get(private.memory_id))
-    await keeps.database.write(alice.scope, lambda tx: record(tx, run, [Change(None, row)]))
+    await in_write(keeps.database, alice.scope, lambda tx: record(tx, run, [Change(None, row)]))
     raw = await asyncpg.connect(app_url)
     await raw.execute("BEGIN")
     await become(raw, tenant, "alice")

@@ -32,6 +32,7 @@ from keeps.scope import Scope
 from keeps.text.words import count_terms
 from keeps.transfer.erasure import TenantService
 from keeps_client.models import RecallRequest
+from tests.writing import in_write
 
 VOCABULARY = [f"w{number}" for number in range(200)]
 LISTED = """
@@ -187,7 +188,7 @@ async def _leave(
     assert (await memory.delete_document(second.document.document_id, hard=True)).removed > 500
     assert await check(superuser, tenant) < before
     ids = [each.memory_id for each in (await memory.list(limit=200)).items]
-    await memory.keeps.database.write(other.scope, lambda tx: tx.execute(LEAVE, ids))
+    await in_write(memory.keeps.database, other.scope, lambda tx: tx.execute(LEAVE, ids))
     await check(superuser, tenant)
     # With their older truths, of which PostgreSQL removes some before their turn comes.
     known: list[UUID] = []
@@ -201,7 +202,7 @@ async def _leave(
         await Changes("made", utc_now).erase(tx, [row for row in rows if row is not None])
 
     held = await check(superuser, tenant)
-    await memory.keeps.database.write(memory.scope, erase)
+    await in_write(memory.keeps.database, memory.scope, erase)
     assert await check(superuser, tenant) < held
 
 

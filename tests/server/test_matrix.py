@@ -32,6 +32,7 @@ from keeps.settings import Settings
 from keeps.webhooks.service import WebhookService
 from keeps_client.models import NewDatabase, NewTranscriptEntry, NewWebhook, QueryAudit
 from tests.serving import token
+from tests.writing import in_write
 
 MARK = "swordfish"
 ROLES = ("reader", "writer", "admin")
@@ -309,7 +310,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     await alice.append_to_transcript("alices", "only-alices", [NewTranscriptEntry(entry_id="1", entry={"text": MARK})])
     await alice.put_item(("alices",), "alices", {"text": f"Alice's item is {MARK}."}, ttl_minutes=60)
     document = await alice.add_document(f"Alice's document is {MARK}.", source="alices", visibility="private")
-    await keeps.database.write(alice.scope, _with_a_database)
+    await in_write(keeps.database, alice.scope, _with_a_database)
     operation = await _promoted(keeps, alice)
     anna = await alice.add_entity(f"{MARK} entity", entity_type="person", properties={"secret": MARK})
     other = await alice.add_entity("other")

@@ -24,6 +24,7 @@ from keeps_client._requests import Call
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 from tests.serving import serving, token
 from tests.valkey import Valkey
+from tests.writing import in_write
 
 Where = Callable[..., Awaitable[list[str]]]
 MARK = "swordfish"
@@ -172,7 +173,7 @@ async def test_a_weekly_summary_goes_with_what_it_was_made_of(
         rows = [Written(row.evolve(archived_at=past)) for row in held if row]
         await store.replace(tx, rows, "memory.archived")
 
-    await keeps.database.write(scope, archive)
+    await in_write(keeps.database, scope, archive)
     run = Run(new_id(), tenant, "consolidation", now)
     await consolidation.consolidate_user(keeps.database, keeps.service(MemoryService)._changes, scope, run)
     assert run.counts["summarised"] == 1

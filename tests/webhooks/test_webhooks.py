@@ -20,6 +20,7 @@ from keeps.webhooks.service import QUERIES, WebhookService
 from keeps_client.errors import NotFoundError, UnauthenticatedError, ValidationFailedError
 from keeps_client.models import NewWebhook
 from keeps_client.webhooks import read_webhook
+from tests.writing import in_write
 
 
 class Receiver:
@@ -158,7 +159,7 @@ async def test_one_server_at_a_time_serves_a_webhook_and_a_dead_ones_lease_ends(
     async def lease(tx: Any) -> Any:
         return await tx.fetch_row(QUERIES["webhook_lease"], tenant, made.webhook_id, clock.now, clock.now + LEASE)
 
-    assert await keeps.database.write(alice.scope, lease) is not None, "a server that dies right now"
+    assert await in_write(keeps.database, alice.scope, lease) is not None, "a server that dies right now"
     await service.deliver_due()
     assert receiver.taken == []
     clock.now += LEASE + timedelta(seconds=1)

@@ -10,7 +10,7 @@ from uuid import UUID
 from keeps.access import store
 from keeps.access.roles import allows
 from keeps.clock import Clock, new_id
-from keeps.db.session import Database, Tx
+from keeps.db.session import Database
 from keeps.scope import SHARED_USER_ID, Scope, check_id
 from keeps.tenants.store import ensure_tenant
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
@@ -68,12 +68,11 @@ class KeyService:
             expires_at=new.expires_at,
         )
 
-        async def work(tx: Tx) -> None:
-            await ensure_tenant(tx)
-            await store.insert(tx, key, hash_of(secret))
-
         await self._database.place(scope.tenant_id)
-        await self._database.write(scope, work)
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                await ensure_tenant(tx)
+                await store.insert(tx, key, hash_of(secret))
         return MadeKey(**key.model_dump(), secret=secret)
 
     async def list(self, scope: Scope) -> list[KeyInfo]:
@@ -82,7 +81,10 @@ class KeyService:
 
     async def revoke(self, scope: Scope, key_id: UUID) -> KeyInfo:
         """Revoke a key. Other servers notice within 10 seconds. Raises NotFoundError."""
-        found = await self._database.write(scope, lambda tx: store.revoke(tx, key_id, self._clock()))
-        if found is None:
+        key: KeyInfo | None = None
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                key = await store.revoke(tx, key_id, self._clock())
+        if key is None:
             raise NotFoundError(f"no key {key_id}")
-        return found
+        return key

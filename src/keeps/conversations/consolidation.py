@@ -8,12 +8,14 @@ messages are stored anyway.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 from uuid import UUID
 
 from keeps.ai.counted import CountedChat
 from keeps.conversations import llm
 from keeps.conversations.facts import NAMESPACE, Fact
+from keeps.conversations.learning import NewFact
 from keeps.conversations.llm import Read
 from keeps.conversations.service import ConversationService, summary_memory
 from keeps.db.session import Database, Tx
@@ -70,42 +72,54 @@ class SessionConsolidation:
     async def _consolidate(self, scope: Scope, run: Run, agent_id: str, notes: SessionNotes) -> None:
         read = await self._read(scope, run, notes.session_id, agent_id)
         if isinstance(read, datetime) and run.now < notes.expires_at + WAITED:
-            await self._database.write(scope, lambda tx: sessions.notes_done(tx, notes, agent_id, read))
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    await sessions.notes_done(tx, notes, agent_id, read)
             return
         extracted, summary = ([], "") if isinstance(read, datetime) else read
         plain = not any(note.role == "tool" for note in notes.items)
         if summary:
             notes = notes.model_copy(update={"summary": summary})
-
-        async def work(tx: Tx) -> tuple[Receipt, list[Receipt]]:
-            session = await sessions.get(tx, notes.session_id)
-            made = summary_memory(
-                notes, session.name if session else None, run.now, agent_id, trusted=not summary or plain
+        new_facts: list[NewFact] = []
+        for read_fact, source, note in extracted:
+            new_facts += await self._exchanges.facts.prepare(
+                scope,
+                [read_fact.fact],
+                said_at=note.at,
+                source=source,
+                session_id=notes.session_id,
+                read_by="llm",
+                trust={"user": "user", "tool": "tool"}.get(note.role, "agent"),
             )
-            (receipt,) = await self._memory.apply(tx, await self._memory.prepare(scope, [made], index_now=False))
-            facts: list[Receipt] = []
-            for read, source, note in extracted:
-                trust = "user" if note.role == "user" else "tool" if note.role == "tool" else "agent"
-                facts += await self._exchanges.learn(
-                    tx,
-                    [read.fact],
-                    said_at=note.at,
-                    source=source,
-                    session_id=notes.session_id,
-                    read_by="llm",
-                    trust=trust,
-                )
-            created = [new_receipt for new_receipt in (receipt, *facts) if new_receipt.status == "created"]
-            rows = [await memories.lock(tx, new_receipt.memory_id) for new_receipt in created]
-            if rows:
-                await record(tx, run, [Change(None, row) for row in rows if row is not None])
-            await sessions.notes_done(tx, notes, agent_id)
-            return receipt, facts
-
-        _, facts = await self._database.write(scope, work)
+        facts: list[Receipt] = []
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                facts = await self._store(tx, run, agent_id, notes, new_facts, trusted=not summary or plain)
         run.counts["sessions"] += 1
         if facts:
             run.counts["facts"] += len(facts)
+
+    async def _store(
+        self,
+        tx: Tx,
+        run: Run,
+        agent_id: str,
+        notes: SessionNotes,
+        new_facts: Sequence[NewFact],
+        *,
+        trusted: bool,
+    ) -> list[Receipt]:
+        """Store the summary of a conversation and its facts; return the receipts of the facts."""
+        session = await sessions.get(tx, notes.session_id)
+        made = summary_memory(notes, session.name if session else None, run.now, agent_id, trusted=trusted)
+        (receipt,) = await self._memory.apply(tx, await self._memory.prepare(tx.scope, [made], index_now=False))
+        facts = await self._exchanges.facts.store(tx, new_facts)
+        created = [new_receipt for new_receipt in (receipt, *facts) if new_receipt.status == "created"]
+        rows = [await memories.lock(tx, new_receipt.memory_id) for new_receipt in created]
+        if rows:
+            await record(tx, run, [Change(None, row) for row in rows if row is not None])
+        await sessions.notes_done(tx, notes, agent_id)
+        return facts
 
     async def _read(
         self, scope: Scope, run: Run, session_id: str, agent_id: str

@@ -6,22 +6,22 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from pydantic import JsonValue, ValidationError
-
 from keeps.cache.redis import RedisCache, session_key
 from keeps.clock import Clock
 from keeps.conversations import rules
-from keeps.conversations.facts import NAMESPACE, Fact, as_memory
+from keeps.conversations.facts import NAMESPACE
+from keeps.conversations.learning import FactWriter, NewFact
 from keeps.db.answers import Answer, Kept
 from keeps.db.session import Database, Tx
 from keeps.memories import answers
 from keeps.memories import store as memories
 from keeps.memories.answers import RECEIPT
+from keeps.memories.changes import Write
 from keeps.memories.service import MemoryService
 from keeps.memories.types import MemoryRow, fact_hash
 from keeps.scope import Scope
@@ -30,13 +30,12 @@ from keeps.sessions import store as sessions
 from keeps.sessions.notes import CONSOLIDATED_AFTER_END
 from keeps.sessions.service import SessionService
 from keeps.tenants.service import Introducer
-from keeps.text.trust import OUTDATED, RULES, origin_of
+from keeps.text.trust import origin_of
 from keeps_client.checked import validated
 from keeps_client.errors import NotFoundError
 from keeps_client.models import (
     Deleted,
     ExchangeReceipt,
-    MemoryChange,
     Message,
     NewActivity,
     NewExchange,
@@ -57,10 +56,12 @@ FACTS_OF_A_MESSAGE, FACTS_OF_AN_EXCHANGE = 20, 50
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A message without the context that Keeps added to the prompt. `memory` is None if nothing else is left."""
+    """A message, prepared before the transaction. Without `memory` and `write` it had only contexts of Keeps in it."""
 
     message: Message
     memory: NewMemory | None
+    write: Write | None
+    facts: Sequence[NewFact]
 
 
 class ConversationService:
@@ -83,74 +84,79 @@ class ConversationService:
         self._cache = cache
         self._clock = clock
         self._kept = kept
+        self.facts = FactWriter(memory)
         self._answer: Answer[ExchangeReceipt] = Answer(_kept, self._given)
 
     async def store(self, scope: Scope, new: NewExchange) -> ExchangeReceipt:
         """Store messages as short-term memories, extract their facts, update the notes: all of it, or nothing."""
         now = self._clock()
+        said = await self._prepare(scope, new, now)
+        write = self._introducer.writing(scope, self._answer)
+        async for attempt in write:
+            async with attempt as tx:
+                write.result = await self._store(tx, new.session_id, said, now)
+        await self._share(scope, write.result.notes)
+        self._memory.noticed(scope, *write.result.messages, *write.result.facts)
+        return write.result
+
+    async def _prepare(self, scope: Scope, new: NewExchange, now: datetime) -> list[_Said]:
+        """Validate, stem and hash the messages and their facts, before the transaction."""
         for message in new.messages:
             self._memory.check_length(message.content)
-        heard = [self._heard(message, new, now, position) for position, message in enumerate(new.messages)]
-        writes = await self._memory.prepare(scope, [item.memory for item in heard if item.memory], index_now=False)
-
-        facts_by_message: list[list[Fact]] = []
-        for item in heard:
-            own = item.memory and item.message.role == "user" and _own(item.memory)
-            facts_by_message.append(
-                rules.read_facts(
-                    item.memory.content,
-                    FACTS_OF_A_MESSAGE,
-                    said_at=None if item.message.speaker else item.memory.valid_from or now,
+        heard = [
+            (message, self._memory_of(message, new, now, position)) for position, message in enumerate(new.messages)
+        ]
+        writes = iter(
+            await self._memory.prepare(scope, [memory for _, memory in heard if memory is not None], index_now=False)
+        )
+        said: list[_Said] = []
+        for message, memory in heard:
+            if memory is None:
+                said.append(_Said(message, None, None, ()))
+                continue
+            write, said_at = next(writes), memory.valid_from or now
+            facts: Sequence[NewFact] = ()
+            if message.role == "user" and _own(memory):
+                facts = await self.facts.prepare(
+                    scope,
+                    rules.read_facts(memory.content, FACTS_OF_A_MESSAGE, said_at=None if message.speaker else said_at),
+                    said_at=said_at,
+                    source=write.memory_id,
+                    session_id=new.session_id,
+                    speaker=message.speaker,
+                    agent_id=new.agent_id,
                 )
-                if item.memory and own
-                else []
-            )
+            said.append(_Said(message, memory, write, facts))
             await asyncio.sleep(0)  # Yield between messages, so that other requests proceed.
+        return said
 
-        async def work(tx: Tx) -> ExchangeReceipt:
-            await sessions.ensure(tx, new.session_id, now)
-            repeats = [item.memory is None or await _is_known(tx, item.message) for item in heard]
-            fresh = iter(writes)
-            wanted = [(next(fresh) if item.memory else None, repeats[at]) for at, item in enumerate(heard)]
-            stored = iter(await self._memory.apply(tx, [write for write, old in wanted if write and not old]))
-            receipts = [
-                next(stored) if write and not old else await self._repeated(tx, item.message)
-                for item, (write, old) in zip(heard, wanted, strict=True)
-            ]
-            facts: list[Receipt] = []
-            for item, receipt, old, read in zip(heard, receipts, repeats, facts_by_message, strict=True):
-                if item.memory and not old and read and len(facts) < FACTS_OF_AN_EXCHANGE:
-                    facts += await self.learn(
-                        tx,
-                        read[: FACTS_OF_AN_EXCHANGE - len(facts)],
-                        said_at=item.memory.valid_from or now,
-                        source=receipt.memory_id,
-                        session_id=new.session_id,
-                        speaker=item.message.speaker,
-                        agent_id=new.agent_id,
-                    )
-            notes = await self._fresh_notes(tx, new.session_id, now) or await self._rebuilt(
-                tx, new.session_id, now, before=receipts
-            )
-            notes = folding.fold(
-                notes,
-                [_as_note(item) for item, receipt in zip(heard, receipts, strict=True) if receipt.status == "created"],
-                now,
-                self._kept,
-            )
-            await sessions.put_notes(tx, notes, notes.expires_at)
-            return ExchangeReceipt(
-                session_id=new.session_id,
-                messages=tuple(receipts),
-                facts=tuple(facts),
-                recalled=sum(repeats),
-                notes=notes,
-            )
-
-        answer = await self._introducer.write(scope, work, answer=self._answer)
-        await self._share(scope, answer.notes)
-        self._memory.noticed(scope, *answer.messages, *answer.facts)
-        return answer
+    async def _store(self, tx: Tx, session_id: str, said: Sequence[_Said], now: datetime) -> ExchangeReceipt:
+        await sessions.ensure(tx, session_id, now)
+        repeated = {
+            position: Receipt(status="unchanged", memory_id=memory_id)
+            for position, item in enumerate(said)
+            if (memory_id := await _known_as(tx, item)) is not None
+        }
+        new = {position: item.write for position, item in enumerate(said) if item.write and position not in repeated}
+        stored = dict(zip(new, await self._memory.apply(tx, list(new.values())), strict=True))
+        facts: list[Receipt] = []
+        for position, receipt in stored.items():
+            if (room := FACTS_OF_AN_EXCHANGE - len(facts)) > 0:
+                facts += await self.facts.store(tx, said[position].facts[:room], source=receipt.memory_id)
+        receipts = [(repeated | stored)[position] for position in range(len(said))]
+        notes = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(
+            tx, session_id, now, before=receipts
+        )
+        created = [_as_note(said[position]) for position, receipt in stored.items() if receipt.status == "created"]
+        notes = folding.fold(notes, created, now, self._kept)
+        await sessions.put_notes(tx, notes, notes.expires_at)
+        return ExchangeReceipt(
+            session_id=session_id,
+            messages=tuple(receipts),
+            facts=tuple(facts),
+            recalled=len(repeated),
+            notes=notes,
+        )
 
     async def notes(self, scope: Scope, session_id: str) -> SessionNotes | None:
         """Return the notes of a conversation, from the cache, the database, or rebuilt from its messages.
@@ -173,25 +179,25 @@ class ConversationService:
     async def end(self, scope: Scope, session_id: str) -> Receipt:
         """End a conversation: store its summary as a memory now; important memories are promoted in an hour."""
         now = self._clock()
-
-        async def work(tx: Tx) -> Receipt:
-            session = await sessions.get(tx, session_id)
-            if session is None:
-                raise NotFoundError(f"no session {session_id!r}")
-            notes = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
-            if session.ended_at is None:
-                ended = {"ended_at": now, "updated_at": now, "version": session.version + 1}
-                await sessions.replace(tx, session.model_copy(update=ended))
-            await sessions.put_notes(
-                tx, notes.model_copy(update={"expires_at": now + self._kept}), now + CONSOLIDATED_AFTER_END
-            )
-            (write,) = await self._memory.prepare(
-                scope, [summary_memory(notes, session.name, now, sessions.notes_owner(scope))], index_now=False
-            )
-            (receipt,) = await self._memory.apply(tx, [write])
-            return receipt
-
-        return self._memory.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
+        write = self._database.writing(scope, RECEIPT)
+        async for attempt in write:
+            async with attempt as tx:
+                session = await sessions.get(tx, session_id)
+                if session is None:
+                    raise NotFoundError(f"no session {session_id!r}")
+                notes = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
+                if session.ended_at is None:
+                    ended = {"ended_at": now, "updated_at": now, "version": session.version + 1}
+                    await sessions.replace(tx, session.model_copy(update=ended))
+                await sessions.put_notes(
+                    tx, notes.model_copy(update={"expires_at": now + self._kept}), now + CONSOLIDATED_AFTER_END
+                )
+                (summary,) = await self._memory.prepare(
+                    scope, [summary_memory(notes, session.name, now, sessions.notes_owner(scope))], index_now=False
+                )
+                (receipt,) = await self._memory.apply(tx, [summary])
+                write.result = receipt
+        return self._memory.noticed(scope, write.result)
 
     async def log_activity(self, scope: Scope, new: NewActivity) -> Receipt:
         """Store an agent's own activity as a short-term memory of low importance."""
@@ -211,84 +217,6 @@ class ConversationService:
             },
         )
         return await self._memory.remember(scope, memory, index_now=True)
-
-    async def learn(
-        self,
-        tx: Tx,
-        facts: Sequence[Fact],
-        *,
-        said_at: datetime,
-        source: UUID | None,
-        session_id: str | None,
-        read_by: str = RULES,
-        trust: str = "user",
-        speaker: str | None = None,
-        agent_id: str | None = None,
-    ) -> list[Receipt]:
-        """Store facts inside a transaction of their user: as new, in place of an older value, or as the end of one.
-
-        The user's own words may replace or end any fact; an agent's words, and text from tools or pages, only facts of
-        the same origin.
-        """
-        done: list[Receipt] = []
-        for fact in facts:
-            if fact.until is not None and tx.scope.agent_bound:
-                continue  # An appointment of one agent would block the same appointment told to another.
-            if fact.ended:
-                done += await self._ended(tx, fact, trust, said_at)
-                continue
-            stored = await memories.lock_key(tx, NAMESPACE, fact.key)
-            whose = "user" if stored is None else stored.metadata.get("trust", "user")
-            if stored is not None and trust not in ("user", whose):
-                continue
-            if stored is not None and _says(stored, fact) and trust == whose:
-                done.append(Receipt(status="unchanged", memory_id=stored.memory_id, memory=stored.as_memory()))
-                continue
-            memory = as_memory(
-                fact,
-                said_at=said_at,
-                source=source,
-                session_id=session_id,
-                read_by=read_by,
-                trust=trust,
-                speaker=speaker,
-                agent_id=agent_id,
-            )
-            done += await self._memory.apply(tx, await self._memory.prepare(tx.scope, [memory], index_now=False))
-            if stored is not None:
-                await self._outdate(tx, stored, said_at)
-        return done
-
-    async def _ended(self, tx: Tx, fact: Fact, trust: str, at: datetime) -> list[Receipt]:
-        """End a fact that is no longer true, whether its key contains the value or not."""
-        receipts: list[Receipt] = []
-        for key in dict.fromkeys((fact.key, replace(fact, keyed_by_value=True).key)):
-            stored = await memories.lock_key(tx, NAMESPACE, key)
-            if stored is None or trust not in ("user", stored.metadata.get("trust", "user")):
-                continue
-            if stored.valid_to is None and _same_value(stored.value, fact.value):
-                change = MemoryChange(valid_to=at)
-                receipts.append(await self._memory.change(tx, stored.memory_id, change, if_version=None))
-                await self._outdate(tx, stored, at)
-        return receipts
-
-    async def _outdate(self, tx: Tx, fact: MemoryRow, at: datetime) -> None:
-        """Mark in the source message of a fact that its sentence is no longer true."""
-        source, sentence = fact.metadata.get("read_in"), fact.metadata.get("said")
-        if not isinstance(source, str) or not isinstance(sentence, str):
-            return
-        message = await memories.lock(tx, UUID(source))
-        if message is None or message.deleted_at is not None or sentence not in message.content:
-            return
-        outdated = message.metadata.get(OUTDATED, {})
-        if not isinstance(outdated, dict):
-            return  # The caller uses this metadata field for something else.
-        metadata: dict[str, JsonValue] = {**message.metadata, OUTDATED: {**outdated, sentence: f"{at:%Y-%m-%d}"}}
-        try:
-            change = MemoryChange(metadata=metadata)
-        except ValidationError:
-            return  # The caller's metadata leaves no room.
-        await self._memory.change(tx, message.memory_id, change, if_version=None)
 
     async def forget_what_was_made(self, tx: Tx, forgotten: MemoryRow, *, hard: bool) -> None:
         """Delete what was derived from a message that is being forgotten, in the same transaction.
@@ -348,18 +276,14 @@ class ConversationService:
             key = session_key(scope.tenant_id, scope.user_id, notes.session_id)
             await self._cache.put(key, notes.model_dump(mode="json"), notes.message_count, self._kept)
 
-    async def _repeated(self, tx: Tx, message: Message) -> Receipt:
-        """Return the receipt of a message that only repeats a known fact."""
-        found = await _known_as(tx, message.content)
-        return Receipt(status="unchanged", memory_id=found or UUID(int=0))
-
-    def _heard(self, message: Message, new: NewExchange, now: datetime, position: int) -> _Said:
+    def _memory_of(self, message: Message, new: NewExchange, now: datetime, position: int) -> NewMemory | None:
+        """Return the memory of a message, without the contexts that Keeps added; None if nothing else is left."""
         content = message.content if message.role == "tool" else _without_contexts(message.content)
         content = content.strip() or ("" if message.role != "tool" else message.content)
         if not content:
-            return _Said(message, None)
+            return None
         metadata = {**new.metadata, **message.metadata} | ({"speaker": message.speaker} if message.speaker else {})
-        memory = validated(
+        return validated(
             NewMemory,
             {
                 "content": content,
@@ -373,7 +297,6 @@ class ConversationService:
                 "valid_from": message.occurred_at or now - timedelta(microseconds=len(new.messages) - 1 - position),
             },
         )
-        return _Said(message, memory)
 
 
 def _kept(answer: ExchangeReceipt) -> Kept:
@@ -430,13 +353,16 @@ def _without_contexts(text: str) -> str:
     return "".join((*parts, text[place:]))
 
 
-async def _is_known(tx: Tx, message: Message) -> bool:
-    """Return whether an agent only repeats a known fact, probably recalled from memory."""
-    return message.role in ("assistant", "system") and await _known_as(tx, message.content) is not None
+async def _known_as(tx: Tx, said: _Said) -> UUID | None:
+    """Return the known fact that a message only repeats, probably recalled from memory; None for a new message.
 
-
-async def _known_as(tx: Tx, content: str) -> UUID | None:
-    return await memories.fact(tx, fact_hash(content)) or await memories.said(tx, NAMESPACE, content.strip())
+    A message of which nothing is left to store has the id 0 if it repeats no fact.
+    """
+    if said.write is not None and said.message.role not in ("assistant", "system"):
+        return None
+    content = said.message.content
+    known = await memories.fact(tx, fact_hash(content)) or await memories.said(tx, NAMESPACE, content.strip())
+    return known or (UUID(int=0) if said.write is None else None)
 
 
 def _as_note(said: _Said) -> Note:
@@ -450,20 +376,3 @@ def _as_note(said: _Said) -> Note:
 def _own(memory: NewMemory) -> bool:
     """Return whether a memory contains the user's or agent's own words, not text from a tool or page."""
     return origin_of(memory.role, memory.source, memory.metadata) == "own"
-
-
-def _says(held: MemoryRow, fact: Fact) -> bool:
-    """Return whether a stored fact that is still true has the same value."""
-    stored = _value_of(held.value)
-    return held.valid_to is None and stored is not None and stored.casefold() == fact.value.casefold()
-
-
-def _value_of(value: object) -> str | None:
-    found: Any = value.get("value") if isinstance(value, dict) else None
-    return found if isinstance(found, str) else None
-
-
-def _same_value(held: object, value: str) -> bool:
-    """Return whether a stored value equals `value` or contains its words."""
-    stored, said = (_value_of(held) or "").casefold().split(), value.casefold().split()
-    return bool(said) and any(stored[at : at + len(said)] == said for at in range(len(stored)))

@@ -21,7 +21,7 @@ from keeps.databases.runner import Runner
 from keeps.databases.sealing import KeyRing
 from keeps.databases.store import Held
 from keeps.databases.targets import target_of
-from keeps.db.session import Database, Tx
+from keeps.db.session import Database
 from keeps.memories.service import MemoryService
 from keeps.scope import Scope, check_id
 from keeps.telemetry.metrics import Metrics
@@ -113,10 +113,11 @@ class DatabaseService:
         described = await self._runner.describe(scope.tenant_id, target, tables, samples)
         store.tables_of(described["tables"])
 
-        async def work(tx: Tx) -> bool:
-            return await store.insert(tx, database_id, new, target, sealed, described, self._clock())
-
-        if not await self._introducer.write(scope, work):
+        inserted = False
+        async for attempt in self._introducer.writing(scope):
+            async with attempt as tx:
+                inserted = await store.insert(tx, database_id, new, target, sealed, described, self._clock())
+        if not inserted:
             raise ConflictError(f"there is a database {new.name!r}; remove it first, or refresh it")
         info = (await self._held(scope, new.name)).info
         await self._tell(scope, info)
@@ -134,7 +135,10 @@ class DatabaseService:
 
     async def remove(self, scope: Scope, name: str) -> DatabaseRemoved:
         """Remove a database. Raises NotFoundError."""
-        added_by = await self._database.write(scope, lambda tx: store.remove(tx, name))
+        added_by: str | None = None
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                added_by = await store.remove(tx, name)
         if added_by is None:
             raise NotFoundError(f"no database {name!r}")
         try:
@@ -204,9 +208,14 @@ class DatabaseService:
         It may be interrupted and run again.
         """
         done = 0
-        while some := await self._database.write(scope, lambda tx: store.rotate(tx, self._keys)):
-            done += some
-        return done
+        while True:
+            changed = 0
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    changed = await store.rotate(tx, self._keys)
+            if not changed:
+                return done
+            done += changed
 
     async def _held(self, scope: Scope, name: str) -> Held:
         async with self._database.scoped(scope) as tx:
@@ -223,7 +232,9 @@ class DatabaseService:
         target = target_of(self._keys.open(held.sealed, held.bound))
         told = await self._runner.describe(scope.tenant_id, target, held.allowed, held.samples)
         store.tables_of(told["tables"])
-        await self._database.write(scope, lambda tx: store.described(tx, held.info.name, told, self._clock()))
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                await store.described(tx, held.info.name, told, self._clock())
 
     async def _written_down(
         self,
@@ -267,7 +278,9 @@ class DatabaseService:
                 took_ms=took,
                 asked_at=self._clock(),
             )
-            await self._introducer.write(scope, lambda tx: store.add_audit(tx, written))
+            async for attempt in self._introducer.writing(scope):
+                async with attempt as tx:
+                    await store.add_audit(tx, written)
 
     async def _run_once(self, scope: Scope, held: Held, asked: _Asked) -> QueryResult:
         """Run a query; if the tables have changed since they were read, read them again and run it once more."""

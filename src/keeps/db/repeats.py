@@ -6,7 +6,7 @@ import contextvars
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -93,69 +93,46 @@ def request_id() -> UUID | None:
 
 async def known_answer(tx: Tx, request: Request, answer: Answer[ResultT]) -> ResultT | None:
     """Return the earlier answer of a request, or None if the request is new."""
-    found = await _find(tx, [request])
-    return await _give(tx, request, found[request.key], answer) if request.key in found else None
+    stored = await _find(tx, [request])
+    return await _give(tx, request, stored[request.key], answer) if request.key in stored else None
 
 
-async def once(tx: Tx, request: Request, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]) -> ResultT:
-    """Run the work, or return its earlier result. Writers of a tenant take turns, so no other runs it meanwhile."""
+async def known_answers(
+    tx: Tx, requests: Sequence[Request | None], answer: Answer[ResultT]
+) -> dict[int, ResultT | KeepsError]:
+    """Return the earlier answers of several requests of one user, or their errors, by position.
 
-    async def alone(_: Sequence[int]) -> list[ResultT | KeepsError]:
-        return [await work(tx)]
-
-    (outcome,) = await once_each(tx, [request], alone, answer)
-    if isinstance(outcome, KeepsError):
-        raise outcome
-    return outcome
-
-
-async def once_each(
-    tx: Tx,
-    requests: Sequence[Request | None],
-    work: Callable[[Sequence[int]], Awaitable[Sequence[ResultT | KeepsError]]],
-    answer: Answer[ResultT],
-) -> list[ResultT | KeepsError]:
-    """Run several requests of one user once each, with separate outcomes.
-
-    `work` does the new ones, given by their indexes; one without a key is always new.
+    A request that is new, or that has no key, has no entry.
     """
-    stored = await _find(tx, [each for each in requests if each is not None])
+    stored = await _find(tx, [request for request in requests if request is not None])
     outcomes: dict[int, ResultT | KeepsError] = {}
-    first: dict[str, int] = {}
-    new: list[int] = []
-    for place, request in enumerate(requests):
-        if request is not None and request.key in stored:
-            try:
-                outcomes[place] = await _give(tx, request, stored[request.key], answer)
-            except KeepsError as error:
-                outcomes[place] = error
-        elif request is None or first.setdefault(request.key, place) == place:
-            new.append(place)
-    outcomes |= dict(zip(new, await work(new) if new else (), strict=True))
-    records: list[dict[str, Any]] = []
-    for place in new:
-        request, outcome = requests[place], outcomes[place]
-        if request is not None and not isinstance(outcome, KeepsError):
-            records.append(_kept(request, outcome, answer))
-    if records:
+    for position, request in enumerate(requests):
+        if request is None or request.key not in stored:
+            continue
+        try:
+            outcomes[position] = await _give(tx, request, stored[request.key], answer)
+        except KeepsError as error:
+            outcomes[position] = error
+    return outcomes
+
+
+async def save_answers(tx: Tx, done: Sequence[tuple[Request, ResultT]], answer: Answer[ResultT]) -> None:
+    """Store the results of requests of one user, and delete the expired answers of that user."""
+    if done:
+        records = [_record(request, result, answer) for request, result in done]
         await tx.execute(QUERIES["answers_keep"], tx.scope.tenant_id, tx.scope.user_id, json.dumps(records))
-    for place, request in enumerate(requests):  # sent twice at once: the second gets what the first does
-        if place not in outcomes and request is not None:
-            same = requests[first[request.key]]
-            outcomes[place] = (
-                outcomes[first[request.key]] if same is not None and same.hash == request.hash else _another()
-            )
-    return [outcomes[place] for place in range(len(requests))]
 
 
-async def keep_each(tx: Tx, done: Sequence[tuple[Scope, Request, ResultT]], answer: Answer[ResultT]) -> bool:
+async def save_answers_of_users(
+    tx: Tx, done: Sequence[tuple[Scope, Request, ResultT]], answer: Answer[ResultT]
+) -> bool:
     """Store what requests of several users did; return False if one of them was answered before.
 
     Afterwards the transaction acts for no user.
     """
-    kept = [{"user_id": scope.user_id, **_kept(request, outcome, answer)} for scope, request, outcome in done]
-    (row,) = await tx.fetch_for_many(QUERIES["answers_keep_each"], tx.scope.tenant_id, json.dumps(kept))
-    return row["kept"] == len(kept)
+    records = [{"user_id": scope.user_id, **_record(request, result, answer)} for scope, request, result in done]
+    (row,) = await tx.fetch_for_many(QUERIES["answers_keep_each"], tx.scope.tenant_id, json.dumps(records))
+    return row["kept"] == len(records)
 
 
 async def drop_overdue(tx: Tx) -> None:
@@ -163,28 +140,24 @@ async def drop_overdue(tx: Tx) -> None:
     await tx.execute(QUERIES["answers_drop_overdue"], tx.scope.tenant_id, tx.scope.user_id)
 
 
-def _kept(request: Request, outcome: ResultT, answer: Answer[ResultT]) -> dict[str, Any]:
-    told = answer.keep(outcome)
-    return {"key": request.key, "hash": request.hash.hex(), "answer": told.answer, "about": list(told.about)}
+def _record(request: Request, result: ResultT, answer: Answer[ResultT]) -> dict[str, Any]:
+    stored = answer.keep(result)
+    return {"key": request.key, "hash": request.hash.hex(), "answer": stored.answer, "about": list(stored.about)}
 
 
 async def _find(tx: Tx, requests: Sequence[Request]) -> dict[str, Row]:
     """Return the stored answers by key."""
     if not requests:
         return {}
-    keys = [each.key for each in requests]
+    keys = [request.key for request in requests]
     rows = await tx.fetch(QUERIES["answers_find"], tx.scope.tenant_id, tx.scope.user_id, keys)
     return {row["idempotency_key"]: row for row in rows}
 
 
-async def _give(tx: Tx, request: Request, found: Row, answer: Answer[ResultT]) -> ResultT:
-    if found["request_hash"] != request.hash:
-        raise _another()
-    kept = json.loads(found["answer"])
-    if kept == GONE:
+async def _give(tx: Tx, request: Request, stored: Row, answer: Answer[ResultT]) -> ResultT:
+    if stored["request_hash"] != request.hash:
+        raise ConflictError("this Idempotency-Key was used for another request in the last 24 hours; take a new one")
+    content = json.loads(stored["answer"])
+    if content == GONE:
         raise NotFoundError("this request was answered before; what it made was erased since")
-    return await answer.give(tx, kept)
-
-
-def _another() -> ConflictError:
-    return ConflictError("this Idempotency-Key was used for another request in the last 24 hours; take a new one")
+    return await answer.give(tx, content)

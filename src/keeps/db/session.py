@@ -1,7 +1,8 @@
 """Access to the database. Nothing else opens a transaction.
 
     async with database.scoped(scope) as tx:            # reads
-    await database.write(scope, work)                   # writes, retried when PostgreSQL asks for it
+    async for attempt in database.writing(scope):       # writes, retried when PostgreSQL asks for it
+        async with attempt as tx:
 
 The first statement of a transaction sets its tenant and user, by settings that are local to it, so it is safe behind
 PgBouncer in transaction mode. Writers of one tenant take turns (an advisory lock until commit): event numbers follow
@@ -14,31 +15,29 @@ so in that first statement, and the transaction begins in the right cell without
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 from keeps.db.answers import Answer
 from keeps.db.cell import ACQUIRE_TIMEOUT_SECONDS, MAIN, Cell, Connection, Server
 from keeps.db.cells import CellAddress, Cells
 from keeps.db.pool import Pool
-from keeps.db.repeats import current_request, known_answer, once
+from keeps.db.repeats import current_request, known_answer
 from keeps.db.standbys import Standbys
 from keeps.db.statements import Statement, Statements
 from keeps.db.transaction import (
     ENTER_READ,
     ENTER_WRITE,
-    LeaderGoneError,
     Row,
-    TryAgainError,
     Tx,
     current_trace,
     forbid_inside_transaction,
     taking_long,
     traced,
 )
+from keeps.db.writing import Writing
 from keeps.scope import Scope
 from keeps.turns import TenantLocks
 from keeps_client.errors import UnavailableError
@@ -50,6 +49,7 @@ __all__ = [
     "Database",
     "Row",
     "Tx",
+    "Writing",
     "current_trace",
     "forbid_inside_transaction",
     "taking_long",
@@ -59,15 +59,12 @@ __all__ = [
 ResultT = TypeVar("ResultT")
 
 _QUERIES = Statements("keeps.db")
-MAX_ATTEMPTS = 5
 WRITER_TIMEOUT_SECONDS = 30.0
 """Seconds that a writer waits for the others of its tenant, without holding a connection."""
 MOVING_SECONDS = 10.0
 """Seconds that a caller waits for a tenant that each of two cells says is in the other."""
 ROUTES = 200_000
 HOPS = 3
-LEADER_PAUSES = (0.1, 0.5, 1.5)
-"""Pauses in seconds before a write is retried after its server went away."""
 
 
 class Database:
@@ -133,47 +130,31 @@ class Database:
         ):
             yield tx
 
-    async def write(
-        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: Answer[ResultT] | None = None
-    ) -> ResultT:
-        """Run `work` in one transaction, alone among the writers of its tenant; retry it when PostgreSQL asks for it.
+    @overload
+    def writing(self, scope: Scope) -> Writing[None]: ...
 
-        `work` may run several times, so it must do nothing but database work. With `answer`, inside `repeatable`, its
-        result is stored with its effect: sent again, the request gets that result and `work` does not run. Raises
-        UnavailableError when the server is gone; then the write is either complete or absent.
-        """
-        request = current_request() if answer is not None else None
-        if request is not None:
-            request.check()
-        pauses = iter(LEADER_PAUSES)
-        for attempt in range(1, MAX_ATTEMPTS + 1):
-            try:
-                async with (
-                    _turn(self._turns, scope, WRITER_TIMEOUT_SECONDS, "writers"),
-                    self._transaction(scope, ENTER_WRITE) as tx,
-                ):
-                    if request is None or answer is None:
-                        result = await work(tx)
-                    else:
-                        result = await once(tx, request.by(scope.acting_user), work, answer)
-                if request is not None:
-                    request.answered = True
-                if self._standbys is not None:
-                    self._standbys.wrote(scope.tenant_id)
-                if self.on_commit is not None:
-                    self.on_commit(scope.tenant_id)
-                return result
-            except TryAgainError as error:
-                if attempt == MAX_ATTEMPTS:
-                    raise UnavailableError(
-                        "the database was too busy with other writers; nothing was written. Try again"
-                    ) from error
-                await asyncio.sleep(random.uniform(0, 0.01 * 2**attempt))
-            except LeaderGoneError:
-                if (pause := next(pauses, None)) is None:
-                    raise
-                await asyncio.sleep(pause)
-        raise AssertionError("unreachable")
+    @overload
+    def writing(self, scope: Scope, answer: Answer[ResultT]) -> Writing[ResultT]: ...
+
+    def writing(self, scope: Scope, answer: Answer[Any] | None = None) -> Writing[Any]:
+        """Return the attempts of a write; `answer` stores its result for a request that may be sent again."""
+        return Writing(self, scope, answer)
+
+    @asynccontextmanager
+    async def write_transaction(self, scope: Scope) -> AsyncGenerator[Tx]:
+        """Open one transaction that writes, for one attempt of a `Writing`."""
+        forbid_inside_transaction("another transaction")  # which would wait for its own turn
+        async with _turn(self._turns, scope, WRITER_TIMEOUT_SECONDS, "writers"):
+            tx = await self._begin(scope, ENTER_WRITE)
+            async with tx.ending():
+                yield tx
+
+    def committed(self, tenant_id: str) -> None:
+        """Note a committed write of this process."""
+        if self._standbys is not None:
+            self._standbys.wrote(tenant_id)
+        if self.on_commit is not None:
+            self.on_commit(tenant_id)
 
     async def answered(self, scope: Scope, answer: Answer[ResultT]) -> ResultT | None:
         """Return the earlier answer of this request, for a caller that acts outside the database first."""
@@ -186,11 +167,14 @@ class Database:
     @asynccontextmanager
     async def _transaction(self, scope: Scope, enter: Statement) -> AsyncGenerator[Tx]:
         forbid_inside_transaction("another transaction")
-        cell = self._routes.get(scope.tenant_id, MAIN)
-        found = await self.main.begin(scope, enter) if cell == MAIN else cell
-        tx = await self._sent_on(scope, enter, found) if isinstance(found, str) else found
+        tx = await self._begin(scope, enter)
         async with tx.ending():
             yield tx
+
+    async def _begin(self, scope: Scope, enter: Statement) -> Tx:
+        cell = self._routes.get(scope.tenant_id, MAIN)
+        begun = await self.main.begin(scope, enter) if cell == MAIN else cell
+        return await self._sent_on(scope, enter, begun) if isinstance(begun, str) else begun
 
     async def _sent_on(self, scope: Scope, enter: Statement, said: str) -> Tx:
         """Begin in the named cell, or in the one that it names."""

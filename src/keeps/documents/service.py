@@ -115,22 +115,17 @@ class DocumentService:
             rows = await self._texts.map(lambda at: self._passage(scope, read, new, at), [*range(len(read.chunks))])
         row = self._row(scope, read, new, form.name, file_hash)
 
-        async def work(tx: Tx) -> tuple[DocumentStatus, DocumentRow, int, int]:
-            existing = await store.like(tx, new.source, file_hash, new.replaces)
-            if existing is not None and _same(existing, new, file_hash):  # sent twice at once
-                return "unchanged", existing, 0, 0
-            after = (
-                row
-                if existing is None
-                else replace(
-                    row, document_id=existing.document_id, version=existing.version + 1, created_at=existing.created_at
-                )
-            )
-            passages, stored = await self._placed(tx, after, read, rows)
-            removed = await self._put(tx, after, passages)
-            return "created" if existing is None else "updated", after, stored, removed
-
-        status, stored_row, stored, removed = await self._introducer.write(scope, work)
+        status: DocumentStatus = "unchanged"
+        after, stored, removed = row, 0, 0
+        async for attempt in self._introducer.writing(scope):
+            async with attempt as tx:
+                existing = await store.like(tx, new.source, file_hash, new.replaces)
+                if existing is not None and _same(existing, new, file_hash):  # sent twice at once
+                    status, after, stored, removed = "unchanged", existing, 0, 0
+                else:
+                    status, after = ("created", row) if existing is None else ("updated", _next_version(existing, row))
+                    passages, stored = await self._placed(tx, after, read, rows)
+                    removed = await self._put(tx, after, passages)
         self._indexer.notice(scope)
         reused = len({each.row.content_hash for each in rows}) - stored
         self._metrics.documents.labels(form.name, status).inc()
@@ -138,7 +133,7 @@ class DocumentService:
         self._metrics.document_passages.labels("known").inc(reused)
         return DocumentReceipt(
             status=status,
-            document=await self.get(scope, stored_row.document_id),
+            document=await self.get(scope, after.document_id),
             stored=stored,
             known=reused,
             removed=removed,
@@ -202,28 +197,32 @@ class DocumentService:
 
         Raises NotFoundError.
         """
+        deleted: DocumentDeleted | None = None
+        async for attempt in self._introducer.writing(scope):
+            async with attempt as tx:
+                deleted = await self._delete(tx, document_id, hard=hard)
+        assert deleted is not None
+        return deleted
 
-        async def work(tx: Tx) -> DocumentDeleted:
-            document = await store.lock(tx, document_id)
-            if document is None or (document.deleted_at is not None and not hard):
-                raise NotFoundError(f"no document {document_id} that you may delete")
-            passages = await store.passages(tx, document_id)
-            memory_ids = {passage.memory_id for passage in passages}
-            gone = await store.only_here(tx, document_id, memory_ids)
-            locked = await store.lock_memories(tx, gone)
-            if hard:
-                if locked:
-                    await self._changes.erase(tx, locked)
-                await store.erase(tx, document_id, self._clock())
-            else:
-                await self._hidden(tx, [memory for memory in locked if memory.deleted_at is None])
-                now = self._clock()
-                after = replace(document, deleted_at=now, updated_at=now, version=document.version + 1)
-                await store.put(tx, after, passages, "document.deleted")
-            await self._settle(tx, memory_ids - gone, erased=hard)
-            return DocumentDeleted(document_id=document_id, removed=len(locked), kept=len(memory_ids) - len(gone))
-
-        return await self._introducer.write(scope, work)
+    async def _delete(self, tx: Tx, document_id: UUID, *, hard: bool) -> DocumentDeleted:
+        document = await store.lock(tx, document_id)
+        if document is None or (document.deleted_at is not None and not hard):
+            raise NotFoundError(f"no document {document_id} that you may delete")
+        passages = await store.passages(tx, document_id)
+        memory_ids = {passage.memory_id for passage in passages}
+        gone = await store.only_here(tx, document_id, memory_ids)
+        locked = await store.lock_memories(tx, gone)
+        if hard:
+            if locked:
+                await self._changes.erase(tx, locked)
+            await store.erase(tx, document_id, self._clock())
+        else:
+            await self._hidden(tx, [memory for memory in locked if memory.deleted_at is None])
+            now = self._clock()
+            after = replace(document, deleted_at=now, updated_at=now, version=document.version + 1)
+            await store.put(tx, after, passages, "document.deleted")
+        await self._settle(tx, memory_ids - gone, erased=hard)
+        return DocumentDeleted(document_id=document_id, removed=len(locked), kept=len(memory_ids) - len(gone))
 
     async def metadata(self, scope: Scope, document_ids: Collection[UUID]) -> dict[UUID, dict[str, JsonValue]]:
         async with self._database.scoped(scope) as tx:
@@ -393,6 +392,10 @@ def _source(source: str | None, title: str) -> str:
 
 def _metadata(metadata: dict[str, JsonValue], under: str) -> dict[str, JsonValue]:
     return {**metadata, "under": under[:1_000]}
+
+
+def _next_version(existing: DocumentRow, row: DocumentRow) -> DocumentRow:
+    return replace(row, document_id=existing.document_id, version=existing.version + 1, created_at=existing.created_at)
 
 
 def _hashed(file: int) -> bytes:

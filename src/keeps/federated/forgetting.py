@@ -11,7 +11,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from keeps.conversations.service import ConversationService
-from keeps.db.session import Database, Tx
+from keeps.db.session import Database
 from keeps.graph.service import GraphService
 from keeps.memories import store
 from keeps.memories.answers import RECEIPT
@@ -69,19 +69,17 @@ class Forgetting:
             check_version(MemoryRow.of(known), if_version)
         name = joined_key(known) if known is not None else _named(namespace, key)
         others, kept = await self._providers.forget(scope, name) if name is not None else ([], [])
-
-        async def work(tx: Tx) -> Receipt:
-            stored = await self._memories.stored(tx, memory_id, namespace, key)
-            check_version(stored, if_version)
-            done = await self._memories.forget_stored(tx, stored, hard=hard)
-            if stored.kind == "episodic":
-                await self._exchanges.forget_what_was_made(tx, stored, hard=hard)
-            if hard:
-                await self._graph.forget_unspoken(tx)
-            return done
-
+        write = self._database.writing(scope, RECEIPT)
         try:
-            receipt = await self._database.write(scope, work, answer=RECEIPT)
+            async for attempt in write:
+                async with attempt as tx:
+                    stored = await self._memories.stored(tx, memory_id, namespace, key)
+                    check_version(stored, if_version)
+                    write.result = await self._memories.forget_stored(tx, stored, hard=hard)
+                    if stored.kind == "episodic":
+                        await self._exchanges.forget_what_was_made(tx, stored, hard=hard)
+                    if hard:
+                        await self._graph.forget_unspoken(tx)
         except NotFoundError:
             if not others or name is None:
                 raise
@@ -91,7 +89,7 @@ class Forgetting:
             self._erased(scope.tenant_id)
         if known is not None and known.session_id is not None:
             await self._exchanges.drop_copies(scope, known.session_id)
-        return receipt.model_copy(update={"providers": ("postgres", *others), "failed_providers": tuple(kept)})
+        return write.result.model_copy(update={"providers": ("postgres", *others), "failed_providers": tuple(kept)})
 
     async def forget_keys(self, scope: Scope, namespace: str, key: str, *, hard: bool) -> KeysChanged:
         """Forget what is stored under a key and all keys below it: all of it, or none. Raises NotFoundError."""
@@ -100,20 +98,20 @@ class Forgetting:
         for each in names:
             await self._providers.forget(scope, f"{namespace}/{each}")
 
-        async def work(tx: Tx) -> int:
-            rows = await below(tx, namespace, key)
-            for row in rows:
-                await self._memories.forget_stored(tx, row, hard=hard)
-                if row.kind == "episodic":
-                    await self._exchanges.forget_what_was_made(tx, row, hard=hard)
-            if hard:
-                await self._graph.forget_unspoken(tx)
-            return len(rows)
-
-        changed = await self._database.write(scope, work, answer=COUNT)
+        write = self._database.writing(scope, COUNT)
+        async for attempt in write:
+            async with attempt as tx:
+                rows = await below(tx, namespace, key)
+                for row in rows:
+                    await self._memories.forget_stored(tx, row, hard=hard)
+                    if row.kind == "episodic":
+                        await self._exchanges.forget_what_was_made(tx, row, hard=hard)
+                if hard:
+                    await self._graph.forget_unspoken(tx)
+                write.result = len(rows)
         if hard:
             self._erased(scope.tenant_id)
-        return KeysChanged(changed=changed)
+        return KeysChanged(changed=write.result)
 
 
 def _named(namespace: str | None, key: str | None) -> str | None:

@@ -40,13 +40,16 @@ class Reader:
         if scope.agent_bound:
             raise ForbiddenError("an agent's token cannot read the memories of its user for entities; use the user's")
         if again:
-            await self._introducer.write(
-                scope, lambda tx: tx.execute(store.QUERIES["readings_forget"], scope.tenant_id, scope.user_id)
-            )
+            async for attempt in self._introducer.writing(scope):
+                async with attempt as tx:
+                    await tx.execute(store.QUERIES["readings_forget"], scope.tenant_id, scope.user_id)
         memories = entities = mentions = 0
         while True:
             told = await self._ask(scope)
-            done = await self._introducer.write(scope, lambda tx, t=told: self._batch(tx, t))
+            done = None
+            async for attempt in self._introducer.writing(scope):
+                async with attempt as tx:
+                    done = await self._batch(tx, told)
             if done is None:
                 return Reading(memories=memories, entities=entities, mentions=mentions, pending=0)
             memories, entities, mentions = memories + done[0], entities + done[1], mentions + done[2]

@@ -77,35 +77,38 @@ class GraphService:
 
         Raises NotFoundError for another user's id.
         """
+        write = self._introducer.writing(scope, ENTITY)
+        async for attempt in write:
+            async with attempt as tx:
+                write.result = await self._put_entity(tx, new, source)
+        return write.result
 
-        async def work(tx: Tx) -> Entity:
-            stored = await self._same(tx, new)
-            now = self._clock()
-            if stored is None:
-                made = Entity(
-                    entity_id=new.entity_id or new_id(),
-                    tenant_id=scope.tenant_id,
-                    user_id=scope.user_id,
-                    name=new.name,
-                    entity_type=new.entity_type,
-                    aliases=tuple(dict.fromkeys(new.aliases)),
-                    properties=new.properties,
-                    visibility=new.visibility,
-                    source=source,  # pyright: ignore[reportArgumentType]
-                    version=1,
-                    created_at=now,
-                    updated_at=now,
-                )
-                await store.put_entities(tx, [(made, None)])
-                return made
-            changed = _updated(stored, new)
-            if changed == stored:
-                return stored
-            changed = changed.model_copy(update={"version": stored.version + 1, "updated_at": now})
-            await store.put_entities(tx, [(changed, None)])
-            return changed
-
-        return await self._introducer.write(scope, work, answer=ENTITY)
+    async def _put_entity(self, tx: Tx, new: NewEntity, source: str) -> Entity:
+        stored = await self._same(tx, new)
+        now = self._clock()
+        if stored is None:
+            made = Entity(
+                entity_id=new.entity_id or new_id(),
+                tenant_id=tx.scope.tenant_id,
+                user_id=tx.scope.user_id,
+                name=new.name,
+                entity_type=new.entity_type,
+                aliases=tuple(dict.fromkeys(new.aliases)),
+                properties=new.properties,
+                visibility=new.visibility,
+                source=source,  # pyright: ignore[reportArgumentType]
+                version=1,
+                created_at=now,
+                updated_at=now,
+            )
+            await store.put_entities(tx, [(made, None)])
+            return made
+        changed = _updated(stored, new)
+        if changed == stored:
+            return stored
+        changed = changed.model_copy(update={"version": stored.version + 1, "updated_at": now})
+        await store.put_entities(tx, [(changed, None)])
+        return changed
 
     async def get_entity(self, scope: Scope, entity_id: UUID, *, as_of: datetime | None = None) -> Entity:
         """Return one entity, even a merged one; with `as_of`, as it was known then. Raises NotFoundError."""
@@ -135,29 +138,32 @@ class GraphService:
         An entity found in text does not reappear.
         `hard`: also remove it from the log.
         """
+        write = self._database.writing(scope, ENTITY)
+        async for attempt in write:
+            async with attempt as tx:
+                write.result = await self._remove_entity(tx, entity_id, hard=hard)
+        return write.result
 
-        async def work(tx: Tx) -> Entity:
-            stored, moved = await self._own(tx, entity_id)
-            edges = [edge for edge in await store.own_relations_of(tx, entity_id) if hard or edge.deleted_at is None]
-            now = self._clock()
-            if hard:
-                # Entities merged into it become separate again, unless another entity has their name by now.
-                for absorbed in await store.taken_in(tx, entity_id):
-                    same = await store.named(tx, [absorbed.name], absorbed.entity_type)
-                    taken = any(other.user_id == scope.user_id and other.entity_id != entity_id for other in same)
-                    alone = {"merged_into": None, "version": absorbed.version + 1, "updated_at": now}
-                    changed = absorbed.model_copy(update=alone | ({"deleted_at": now} if taken else {}))
-                    await store.put_entities(tx, [(changed, None)])
-                await store.erase(tx, [entity_id], [edge.relation_id for edge in edges], now)
-                return stored.model_copy(update={"name": "(erased)", "aliases": (), "properties": {}})
-            if stored.deleted_at is not None:
-                return stored
-            await store.put_relations(tx, [_changed(now, edge, deleted_at=now) for edge in edges])
-            gone = stored.model_copy(update={"deleted_at": now, "updated_at": now, "version": stored.version + 1})
-            await store.put_entities(tx, [(gone, moved)])
-            return gone
-
-        return await self._database.write(scope, work, answer=ENTITY)
+    async def _remove_entity(self, tx: Tx, entity_id: UUID, *, hard: bool) -> Entity:
+        stored, moved = await self._own(tx, entity_id)
+        edges = [edge for edge in await store.own_relations_of(tx, entity_id) if hard or edge.deleted_at is None]
+        now = self._clock()
+        if hard:
+            # Entities merged into it become separate again, unless another entity has their name by now.
+            for absorbed in await store.taken_in(tx, entity_id):
+                same = await store.named(tx, [absorbed.name], absorbed.entity_type)
+                taken = any(other.user_id == tx.scope.user_id and other.entity_id != entity_id for other in same)
+                alone = {"merged_into": None, "version": absorbed.version + 1, "updated_at": now}
+                changed = absorbed.model_copy(update=alone | ({"deleted_at": now} if taken else {}))
+                await store.put_entities(tx, [(changed, None)])
+            await store.erase(tx, [entity_id], [edge.relation_id for edge in edges], now)
+            return stored.model_copy(update={"name": "(erased)", "aliases": (), "properties": {}})
+        if stored.deleted_at is not None:
+            return stored
+        await store.put_relations(tx, [_changed(now, edge, deleted_at=now) for edge in edges])
+        gone = stored.model_copy(update={"deleted_at": now, "updated_at": now, "version": stored.version + 1})
+        await store.put_entities(tx, [(gone, moved)])
+        return gone
 
     async def forget_unspoken(self, tx: Tx) -> int:
         """Erase the user's entities that were found only in texts that are erased. Return the number erased."""
@@ -170,136 +176,143 @@ class GraphService:
 
     async def merge(self, scope: Scope, entity_id: UUID, merged_id: UUID) -> Entity:
         """Merge `merged_id` into `entity_id`, with its names, edges and mentions. `unmerge` undoes it."""
-
-        async def work(tx: Tx) -> Entity:
-            if entity_id == merged_id:
-                raise ValidationFailedError("an entity cannot be merged into itself")
-            target, kept_moved = await self._own(tx, entity_id)
-            merged, _ = await self._own(tx, merged_id)
-            for entity in (target, merged):
-                if entity.merged_into is not None or entity.deleted_at is not None:
-                    raise ConflictError(f"entity {entity.entity_id} is merged into another already, or deleted")
-            known_names = {_key(name) for name in (target.name, *target.aliases)}
-            added = [name for name in (merged.name, *merged.aliases) if _key(name) not in known_names]
-            edges = await store.own_relations_of(tx, merged_id)
-            ends = {
-                str(edge.relation_id): [end for end in ("source_id", "target_id") if getattr(edge, end) == merged_id]
-                for edge in edges
-            }
-            now = self._clock()
-            gone = merged.model_copy(
-                update={"merged_into": entity_id, "version": merged.version + 1, "updated_at": now}
-            )
-            taken = target.model_copy(
-                update={"aliases": (*target.aliases, *added), "version": target.version + 1, "updated_at": now}
-            )
-            await store.put_entities(tx, [(gone, {"aliases": added, "ends": ends}), (taken, kept_moved)])
-            moved = [_changed(now, edge, **dict.fromkeys(ends[str(edge.relation_id)], entity_id)) for edge in edges]
-            await store.put_relations(tx, moved)
-            await store.move_mentions(tx, merged_id, entity_id)
-            return taken
-
-        return await self._database.write(scope, work, answer=ENTITY)
+        write = self._database.writing(scope, ENTITY)
+        async for attempt in write:
+            async with attempt as tx:
+                if entity_id == merged_id:
+                    raise ValidationFailedError("an entity cannot be merged into itself")
+                target, kept_moved = await self._own(tx, entity_id)
+                merged, _ = await self._own(tx, merged_id)
+                for entity in (target, merged):
+                    if entity.merged_into is not None or entity.deleted_at is not None:
+                        raise ConflictError(f"entity {entity.entity_id} is merged into another already, or deleted")
+                known_names = {_key(name) for name in (target.name, *target.aliases)}
+                added = [name for name in (merged.name, *merged.aliases) if _key(name) not in known_names]
+                edges = await store.own_relations_of(tx, merged_id)
+                ends = {
+                    str(edge.relation_id): [
+                        end for end in ("source_id", "target_id") if getattr(edge, end) == merged_id
+                    ]
+                    for edge in edges
+                }
+                now = self._clock()
+                gone = merged.model_copy(
+                    update={"merged_into": entity_id, "version": merged.version + 1, "updated_at": now}
+                )
+                taken = target.model_copy(
+                    update={"aliases": (*target.aliases, *added), "version": target.version + 1, "updated_at": now}
+                )
+                await store.put_entities(tx, [(gone, {"aliases": added, "ends": ends}), (taken, kept_moved)])
+                moved = [_changed(now, edge, **dict.fromkeys(ends[str(edge.relation_id)], entity_id)) for edge in edges]
+                await store.put_relations(tx, moved)
+                await store.move_mentions(tx, merged_id, entity_id)
+                write.result = taken
+        return write.result
 
     async def unmerge(self, scope: Scope, merged_id: UUID) -> Entity:
         """Undo a merge: the entity is separate again, with its own names and edges. Mentions are found again."""
-
-        async def work(tx: Tx) -> Entity:
-            merged, moved = await self._own(tx, merged_id)
-            if merged.merged_into is None or moved is None:
-                raise ConflictError(f"entity {merged_id} is not merged into another")
-            target, kept_moved = await self._own(tx, merged.merged_into)
-            if target.merged_into is not None:
-                raise ConflictError(
-                    f"entity {target.entity_id}, which took it in, is itself merged into {target.merged_into};"
-                    " undo that first"
+        write = self._database.writing(scope, ENTITY)
+        async for attempt in write:
+            async with attempt as tx:
+                merged, moved = await self._own(tx, merged_id)
+                if merged.merged_into is None or moved is None:
+                    raise ConflictError(f"entity {merged_id} is not merged into another")
+                target, kept_moved = await self._own(tx, merged.merged_into)
+                if target.merged_into is not None:
+                    raise ConflictError(
+                        f"entity {target.entity_id}, which took it in, is itself merged into {target.merged_into};"
+                        " undo that first"
+                    )
+                now = self._clock()
+                alone = merged.model_copy(
+                    update={"merged_into": None, "version": merged.version + 1, "updated_at": now}
                 )
-            now = self._clock()
-            alone = merged.model_copy(update={"merged_into": None, "version": merged.version + 1, "updated_at": now})
-            left = target.model_copy(
-                update={
-                    "aliases": tuple(alias for alias in target.aliases if alias not in moved["aliases"]),
-                    "version": target.version + 1,
-                    "updated_at": now,
-                }
-            )
-            await store.put_entities(tx, [(left, kept_moved), (alone, None)])
-            edges = await store.relations(tx, [UUID(relation_id) for relation_id in moved["ends"]])
-            back = [
-                _changed(
-                    now,
-                    edge,
-                    **{
-                        end: merged_id
-                        for end in moved["ends"][str(edge.relation_id)]
-                        if getattr(edge, end) == target.entity_id
-                    },
+                left = target.model_copy(
+                    update={
+                        "aliases": tuple(alias for alias in target.aliases if alias not in moved["aliases"]),
+                        "version": target.version + 1,
+                        "updated_at": now,
+                    }
                 )
-                for edge in edges
-            ]
-            await store.put_relations(tx, back)
-            await tx.execute(store.QUERIES["readings_forget"], scope.tenant_id, scope.user_id)
-            return alone
-
-        return await self._database.write(scope, work, answer=ENTITY)
+                await store.put_entities(tx, [(left, kept_moved), (alone, None)])
+                edges = await store.relations(tx, [UUID(relation_id) for relation_id in moved["ends"]])
+                back = [
+                    _changed(
+                        now,
+                        edge,
+                        **{
+                            end: merged_id
+                            for end in moved["ends"][str(edge.relation_id)]
+                            if getattr(edge, end) == target.entity_id
+                        },
+                    )
+                    for edge in edges
+                ]
+                await store.put_relations(tx, back)
+                await tx.execute(store.QUERIES["readings_forget"], scope.tenant_id, scope.user_id)
+                write.result = alone
+        return write.result
 
     async def add_relation(self, scope: Scope, new: NewRelation) -> Relation:
         """Store an edge between two entities.
 
         The same edge returns `unchanged`; one with other properties ends the previous one.
         """
+        write = self._introducer.writing(scope, RELATION)
+        async for attempt in write:
+            async with attempt as tx:
+                write.result = await self._put_relation(tx, new)
+        return write.result
 
-        async def work(tx: Tx) -> Relation:
-            source, target = await traversal.resolved(tx, new.source), await traversal.resolved(tx, new.target)
-            now = self._clock()
-            if new.memory_id is not None and await memories.get(tx, new.memory_id) is None:
-                raise NotFoundError(f"no memory {new.memory_id} for the edge to come from")
-            begins = new.valid_from or now
-            if new.valid_to is not None and new.valid_to < begins:
-                raise ValidationFailedError("valid_to must not be before valid_from")
-            target_id = None if new.exclusive else target.entity_id
-            open_edges = await store.open_relations(tx, source.entity_id, new.relation_type, begins, target_id)
-            wanted = (new.properties, new.weight, new.visibility, new.valid_to)
-            for edge in open_edges:
-                same = (
-                    edge.properties,
-                    edge.weight,
-                    edge.visibility,
-                    edge.valid_to,
-                ) == wanted and edge.valid_from <= begins
-                if same and edge.target_id == target.entity_id and new.valid_from in (None, edge.valid_from):
-                    if new.memory_id in (None, edge.memory_id):
-                        return edge
-                    told_by = _changed(now, edge, memory_id=new.memory_id)
-                    await store.put_relations(tx, [told_by])
-                    return told_by
-            over = [
-                _changed(now, edge, valid_to=max(begins, edge.valid_from))
-                for edge in open_edges
-                if edge.valid_from <= begins
-            ]
-            made = Relation(
-                relation_id=new_id(),
-                tenant_id=scope.tenant_id,
-                user_id=scope.user_id,
-                source_id=source.entity_id,
-                target_id=target.entity_id,
-                relation_type=new.relation_type,
-                properties=new.properties,
-                weight=new.weight,
-                visibility=new.visibility,
-                valid_from=begins,
-                valid_to=new.valid_to,
-                memory_id=new.memory_id,
-                event_id=new_id(),
-                version=1,
-                created_at=now,
-                updated_at=now,
-            )
-            await store.put_relations(tx, [*over, made])
-            return made
-
-        return await self._introducer.write(scope, work, answer=RELATION)
+    async def _put_relation(self, tx: Tx, new: NewRelation) -> Relation:
+        source, target = await traversal.resolved(tx, new.source), await traversal.resolved(tx, new.target)
+        now = self._clock()
+        if new.memory_id is not None and await memories.get(tx, new.memory_id) is None:
+            raise NotFoundError(f"no memory {new.memory_id} for the edge to come from")
+        begins = new.valid_from or now
+        if new.valid_to is not None and new.valid_to < begins:
+            raise ValidationFailedError("valid_to must not be before valid_from")
+        target_id = None if new.exclusive else target.entity_id
+        open_edges = await store.open_relations(tx, source.entity_id, new.relation_type, begins, target_id)
+        wanted = (new.properties, new.weight, new.visibility, new.valid_to)
+        for edge in open_edges:
+            same = (
+                edge.properties,
+                edge.weight,
+                edge.visibility,
+                edge.valid_to,
+            ) == wanted and edge.valid_from <= begins
+            if same and edge.target_id == target.entity_id and new.valid_from in (None, edge.valid_from):
+                if new.memory_id in (None, edge.memory_id):
+                    return edge
+                told_by = _changed(now, edge, memory_id=new.memory_id)
+                await store.put_relations(tx, [told_by])
+                return told_by
+        over = [
+            _changed(now, edge, valid_to=max(begins, edge.valid_from))
+            for edge in open_edges
+            if edge.valid_from <= begins
+        ]
+        made = Relation(
+            relation_id=new_id(),
+            tenant_id=tx.scope.tenant_id,
+            user_id=tx.scope.user_id,
+            source_id=source.entity_id,
+            target_id=target.entity_id,
+            relation_type=new.relation_type,
+            properties=new.properties,
+            weight=new.weight,
+            visibility=new.visibility,
+            valid_from=begins,
+            valid_to=new.valid_to,
+            memory_id=new.memory_id,
+            event_id=new_id(),
+            version=1,
+            created_at=now,
+            updated_at=now,
+        )
+        await store.put_relations(tx, [*over, made])
+        return made
 
     async def relations_of(
         self,
@@ -325,22 +338,25 @@ class GraphService:
 
     async def delete_relation(self, scope: Scope, relation_id: UUID, *, hard: bool) -> Relation:
         """Delete an edge, which `as_of` still shows; `hard` also removes it from the log. Raises NotFoundError."""
+        write = self._database.writing(scope, RELATION)
+        async for attempt in write:
+            async with attempt as tx:
+                write.result = await self._remove_relation(tx, relation_id, hard=hard)
+        return write.result
 
-        async def work(tx: Tx) -> Relation:
-            stored = await store.relation(tx, relation_id)
-            if stored is None or stored.user_id != scope.user_id:
-                raise NotFoundError(f"no relation {relation_id} that you may delete")
-            if hard:
-                await store.erase(tx, [], [relation_id], self._clock())
-                return stored.model_copy(update={"properties": {}})
-            if stored.deleted_at is not None:
-                return stored
-            now = self._clock()
-            gone = _changed(now, stored, deleted_at=now)
-            await store.put_relations(tx, [gone])
-            return gone
-
-        return await self._database.write(scope, work, answer=RELATION)
+    async def _remove_relation(self, tx: Tx, relation_id: UUID, *, hard: bool) -> Relation:
+        stored = await store.relation(tx, relation_id)
+        if stored is None or stored.user_id != tx.scope.user_id:
+            raise NotFoundError(f"no relation {relation_id} that you may delete")
+        if hard:
+            await store.erase(tx, [], [relation_id], self._clock())
+            return stored.model_copy(update={"properties": {}})
+        if stored.deleted_at is not None:
+            return stored
+        now = self._clock()
+        gone = _changed(now, stored, deleted_at=now)
+        await store.put_relations(tx, [gone])
+        return gone
 
     async def traverse(self, scope: Scope, request: TraverseRequest) -> Traversal:
         """Return what is reachable from an entity within some steps, or along a pattern. Raises NotFoundError."""
@@ -373,26 +389,26 @@ class GraphService:
 
         Raises NotFoundError.
         """
-
-        async def work(tx: Tx) -> Mention:
-            memory = await memories.get(tx, new.memory_id)
-            entity = (await store.entities(tx, [new.entity_id])).get(new.entity_id)
-            if memory is None or memory.user_id != scope.user_id or entity is None or entity.deleted_at is not None:
-                raise NotFoundError(f"no memory {new.memory_id} of yours, or no entity {new.entity_id}")
-            now = self._clock()
-            mention = Mention(
-                memory_id=new.memory_id,
-                entity_id=new.entity_id,
-                user_id=scope.user_id,
-                source="user",
-                rejected=rejected,
-                created_at=now,
-                updated_at=now,
-            )
-            await store.put_mention(tx, mention)
-            return mention
-
-        return await self._introducer.write(scope, work, answer=MENTION)
+        write = self._introducer.writing(scope, MENTION)
+        async for attempt in write:
+            async with attempt as tx:
+                memory = await memories.get(tx, new.memory_id)
+                entity = (await store.entities(tx, [new.entity_id])).get(new.entity_id)
+                if memory is None or memory.user_id != scope.user_id or entity is None or entity.deleted_at is not None:
+                    raise NotFoundError(f"no memory {new.memory_id} of yours, or no entity {new.entity_id}")
+                now = self._clock()
+                mention = Mention(
+                    memory_id=new.memory_id,
+                    entity_id=new.entity_id,
+                    user_id=scope.user_id,
+                    source="user",
+                    rejected=rejected,
+                    created_at=now,
+                    updated_at=now,
+                )
+                await store.put_mention(tx, mention)
+                write.result = mention
+        return write.result
 
     async def _same(self, tx: Tx, new: NewEntity) -> Entity | None:
         if new.entity_id is not None:

@@ -102,7 +102,9 @@ class Indexer:
         """Drop and rebuild a user's vectors. Return the number stored. Reads use words meanwhile."""
         if self._embedder is None:
             return 0
-        await self._database.write(scope, store.delete_vectors)
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                await store.delete_vectors(tx)
         return await self.index_user(scope)
 
     async def _index_batch(self, scope: Scope, embedder: Embedder) -> int | None:
@@ -114,9 +116,11 @@ class Indexer:
                 return await self._index_items(scope, embedder)
             with acting_for(scope.tenant_id):
                 embeddings = await embedder.embed([memory.text for memory in memories])
-            return await self._database.write(
-                scope, lambda tx: store.insert_vectors(tx, embedder.model, memories, embeddings, self._clock())
-            )
+            stored = 0
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    stored = await store.insert_vectors(tx, embedder.model, memories, embeddings, self._clock())
+            return stored
 
     async def _index_items(self, scope: Scope, embedder: Embedder) -> int | None:
         """Index one batch of items, each by all of its texts; return None if nothing waits."""
@@ -130,7 +134,11 @@ class Indexer:
         by_item: list[dict[str, Embedding]] = [{} for _ in waiting]
         for (number, field, _), embedding in zip(texts, embeddings, strict=True):
             by_item[number][field] = embedding
-        return await self._database.write(scope, lambda tx: items.insert_vectors(tx, embedder.model, waiting, by_item))
+        stored = 0
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                stored = await items.insert_vectors(tx, embedder.model, waiting, by_item)
+        return stored
 
     async def users_to_index(self) -> list[PendingUser]:
         return [] if self._embedder is None else await store.users_to_index(self._database, self._embedder.model)
@@ -141,8 +149,10 @@ class Indexer:
             return
         model = self._embedder.model
         for tenant_id, user_id in await store.users_with_other_models(self._database, model):
-            await self._database.write(Scope(tenant_id, user_id), lambda tx: store.delete_other_models(tx, model))
-            await self._database.write(Scope(tenant_id, user_id), lambda tx: items.delete_other_models(tx, model))
+            async for attempt in self._database.writing(Scope(tenant_id, user_id)):
+                async with attempt as tx:
+                    await store.delete_other_models(tx, model)
+                    await items.delete_other_models(tx, model)
 
     async def lag(self) -> tuple[int, float]:
         """Return how many memories and items wait for a vector, and for how many seconds the oldest has waited.

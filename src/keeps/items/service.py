@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from pgvector import HalfVector
@@ -115,51 +116,67 @@ class ItemService:
         questions = await self._questions(scope, ops)
         embedded, waiting = await self._embedded(scope, [each for each in ops if isinstance(each, PutItem)])
 
-        async def work(tx: Tx) -> ItemResults:
-            touched: list[UUID] = []
-            budget = _Budget()
-            puts = 0
-            results: list[ItemResult] = []
-            for kind, group in itertools.groupby(ops, type):
-                same = list(group)
-                if kind is PutItem:
-                    put = [each for each in same if isinstance(each, PutItem)]
-                    last = {(each.namespace, each.key): position for position, each in enumerate(put)}
-                    chosen = sorted(last.values())
-                    vectors = {row: embedded.get(puts + position, {}) for row, position in enumerate(chosen)}
-                    later = [row for row, position in enumerate(chosen) if puts + position in waiting]
-                    model = self._embedder.model if self._embedder else None
-                    await store.put(tx, [put[position] for position in chosen], vectors, later, model, self._clock())
-                    puts += len(put)
-                    results += [ItemResult() for _ in put]
-                elif kind is DeleteItem:
-                    gone = [(store.stored(each.namespace), each.key) for each in same if isinstance(each, DeleteItem)]
-                    await store.delete(tx, gone, self._clock())
-                    results += [ItemResult() for _ in gone]
-                elif kind is SweepItems:
-                    results += [ItemResult(removed=await store.sweep(tx, self._clock())) for _ in same]
-                else:
-                    results += await self._run(tx, same, questions, batch.omit_expired, touched, budget)
-            if touched:
-                await store.refresh(tx, touched, self._clock())
-            return ItemResults.model_construct(results=results)
-
-        async def given(tx: Tx, _: object) -> ItemResults:
-            """Sent again: what was written stays written, and what was read is read anew."""
-            found: list[ItemResult] = []
-            budget = _Budget()
-            for each in ops:
-                if isinstance(each, GetItem | SearchItems | ListNamespaces | ListKeys):
-                    found += await self._run(tx, [each], questions, batch.omit_expired, [], budget)
-                else:
-                    found.append(ItemResult())
-            return ItemResults.model_construct(results=found)
-
-        answer: Answer[ItemResults] = Answer(lambda _: Kept(True), given)
-        done = await self._introducer.write(scope, work, answer=answer)
+        again = partial(self._read_again, ops, questions, omit_expired=batch.omit_expired)
+        answer: Answer[ItemResults] = Answer(lambda _: Kept(True), again)
+        write = self._introducer.writing(scope, answer)
+        async for attempt in write:
+            async with attempt as tx:
+                touched: list[UUID] = []
+                budget = _Budget()
+                puts = 0
+                results: list[ItemResult] = []
+                for kind, group in itertools.groupby(ops, type):
+                    same = list(group)
+                    if kind is PutItem:
+                        put = [each for each in same if isinstance(each, PutItem)]
+                        await self._put(tx, put, puts, embedded, waiting)
+                        puts += len(put)
+                        results += [ItemResult() for _ in put]
+                    elif kind is DeleteItem:
+                        gone = [
+                            (store.stored(each.namespace), each.key) for each in same if isinstance(each, DeleteItem)
+                        ]
+                        await store.delete(tx, gone, self._clock())
+                        results += [ItemResult() for _ in gone]
+                    elif kind is SweepItems:
+                        results += [ItemResult(removed=await store.sweep(tx, self._clock())) for _ in same]
+                    else:
+                        results += await self._run(tx, same, questions, batch.omit_expired, touched, budget)
+                if touched:
+                    await store.refresh(tx, touched, self._clock())
+                write.result = ItemResults.model_construct(results=results)
         if waiting:
             self._notice(scope)
-        return done
+        return write.result
+
+    async def _put(
+        self,
+        tx: Tx,
+        puts: Sequence[PutItem],
+        before: int,
+        embedded: Mapping[int, dict[str, Embedding]],
+        waiting: Set[int],
+    ) -> None:
+        """Store items; of several puts of one key the last. `before`: number of puts of the batch before these."""
+        last = {(put.namespace, put.key): position for position, put in enumerate(puts)}
+        chosen = sorted(last.values())
+        vectors = {row: embedded.get(before + position, {}) for row, position in enumerate(chosen)}
+        later = [row for row, position in enumerate(chosen) if before + position in waiting]
+        model = self._embedder.model if self._embedder else None
+        await store.put(tx, [puts[position] for position in chosen], vectors, later, model, self._clock())
+
+    async def _read_again(
+        self, ops: Sequence[Operation], questions: dict[str, HalfVector], tx: Tx, _: object, *, omit_expired: bool
+    ) -> ItemResults:
+        """Answer a repeated batch: what was written stays written, and what was read is read anew."""
+        results: list[ItemResult] = []
+        budget = _Budget()
+        for operation in ops:
+            if isinstance(operation, GetItem | SearchItems | ListNamespaces | ListKeys):
+                results += await self._run(tx, [operation], questions, omit_expired, [], budget)
+            else:
+                results.append(ItemResult())
+        return ItemResults.model_construct(results=results)
 
     async def all_namespaces(self, scope: Scope, limit: int, after: str) -> Page[UserNamespaces]:
         """Users of the tenant and where they have items: about `limit` namespaces at once."""
@@ -180,9 +197,14 @@ class ItemService:
     async def sweep_user(self, scope: Scope) -> int:
         """Remove all items that are over; how many."""
         removed = 0
-        while done := await self._database.write(scope, lambda tx: store.sweep(tx, self._clock())):
+        while True:
+            done = 0
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    done = await store.sweep(tx, self._clock())
+            if not done:
+                return removed
             removed += done
-        return removed
 
     async def _read(self, scope: Scope, ops: Sequence[Operation], omit_expired: bool) -> list[ItemResult]:
         questions = await self._questions(scope, ops)
@@ -190,7 +212,9 @@ class ItemService:
         async with self._database.scoped(scope) as tx:
             results = await self._run(tx, ops, questions, omit_expired, touched, _Budget())
         if touched:
-            await self._database.write(scope, lambda tx: store.refresh(tx, touched, self._clock()))
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    await store.refresh(tx, touched, self._clock())
         return results
 
     async def _run(

@@ -39,9 +39,19 @@ async def consolidate_user(database: Database, changes: Changes, scope: Scope, r
     async with database.scoped(scope) as tx:
         weeks = await tx.fetch(QUERIES["clusters_old"], scope.tenant_id, scope.user_id, run.now - LOOKED_BACK)
     for week in weeks:
-        run.counts["summarised"] += await database.write(scope, lambda tx, week=week: _sum_up(tx, run, week))
-    while not run.is_over and (done := await database.write(scope, lambda tx: _flag(tx, run))):
-        run.counts["stale"] += done
+        summarised = 0
+        async for attempt in database.writing(scope):
+            async with attempt as tx:
+                summarised = await _sum_up(tx, run, week)
+        run.counts["summarised"] += summarised
+    while not run.is_over:
+        stale = 0
+        async for attempt in database.writing(scope):
+            async with attempt as tx:
+                stale = await _flag(tx, run)
+        if not stale:
+            break
+        run.counts["stale"] += stale
     run.counts = +run.counts  # Drop zero counts from the receipt.
 
 
@@ -53,7 +63,11 @@ async def _merge(database: Database, changes: Changes, scope: Scope, run: Run) -
                 QUERIES["facts_changed"], scope.tenant_id, scope.user_id, run.now - LOOKED_BACK, after, BATCH
             )
         for row in rows:
-            run.counts["merged"] += await database.write(scope, lambda tx, row=row: _merge_one(tx, changes, run, row))
+            merged = 0
+            async for attempt in database.writing(scope):
+                async with attempt as tx:
+                    merged = await _merge_one(tx, changes, run, row)
+            run.counts["merged"] += merged
         if len(rows) < BATCH:
             return
         after = rows[-1]["memory_id"]

@@ -28,7 +28,10 @@ from keeps.text.importance import estimate_importance
 async def decay_user(database: Database, scope: Scope, run: Run) -> None:
     """Archive one user's memories whose retention is below 0.3, in batches; promote the lasting ones."""
     while not run.is_over:
-        archived, promoted = await database.write(scope, lambda tx: _batch(tx, run))
+        archived = promoted = 0
+        async for attempt in database.writing(scope):
+            async with attempt as tx:
+                archived, promoted = await _batch(tx, run)
         for what, count in (("archived", archived), ("promoted", promoted)):
             if count:
                 run.counts[what] += count

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from uuid import UUID
 
 from keeps.databases import store as databases
-from keeps.db.session import Database, Tx
+from keeps.db.session import Database
 from keeps.documents import store as documents
 from keeps.lifecycle.statements import QUERIES
 from keeps.memories import store
@@ -24,35 +25,50 @@ async def expire_user(
     database: Database, changes: Changes, scope: Scope, run: Run, sweep: Callable[[Scope], Awaitable[int]]
 ) -> None:
     """Handle everything that is overdue for one user."""
+    while expired := await _forget(database, scope, run):
+        run.counts["expired"] += expired
+    while removed := await _erase_memories(database, changes, scope):
+        run.counts["removed"] += removed
+    while removed := await _erase_documents(database, scope, run):
+        run.counts["removed"] += removed
+    if removed := await sweep(scope):
+        run.counts["removed"] += removed
+    async for attempt in database.writing(scope):
+        async with attempt as tx:
+            await tx.execute(QUERIES["session_notes_expire"], scope.tenant_id, scope.user_id, run.now)
+            await tx.execute(QUERIES["operation_changes_close"], scope.tenant_id, scope.user_id, run.now - UNDO_WINDOW)
+            await databases.forget_audits(tx, run.now - databases.AUDIT_KEPT)
+            await tx.execute(QUERIES["operations_forget"], scope.tenant_id, run.now - RECEIPTS_KEPT)
 
-    async def forget(tx: Tx) -> int:
-        rows = await tx.fetch(QUERIES["memories_expired"], tx.scope.tenant_id, tx.scope.user_id, run.now, BATCH)
-        gone = [Change(row, row.evolve(deleted_at=run.now)) for row in map(MemoryRow.read, rows)]
-        if gone:
-            await store.replace(tx, [Written(change.after) for change in gone], "memory.expired", run.now)
-            await record(tx, run, gone)
-        return len(gone)
 
-    async def remove_documents(tx: Tx) -> int:
-        gone = await documents.overdue(tx, run.now - RESTORABLE)
-        for document in gone:
-            await documents.erase(tx, document, run.now)
-        return len(gone)
+async def _forget(database: Database, scope: Scope, run: Run) -> int:
+    """Forget a batch of expired memories. Return their number."""
+    changes: list[Change] = []
+    async for attempt in database.writing(scope):
+        async with attempt as tx:
+            rows = await tx.fetch(QUERIES["memories_expired"], scope.tenant_id, scope.user_id, run.now, BATCH)
+            changes = [Change(row, row.evolve(deleted_at=run.now)) for row in map(MemoryRow.read, rows)]
+            if changes:
+                await store.replace(tx, [Written(change.after) for change in changes], "memory.expired", run.now)
+                await record(tx, run, changes)
+    return len(changes)
 
-    async def tidy(tx: Tx) -> None:
-        await tx.execute(QUERIES["session_notes_expire"], tx.scope.tenant_id, tx.scope.user_id, run.now)
-        await tx.execute(
-            QUERIES["operation_changes_close"], tx.scope.tenant_id, tx.scope.user_id, run.now - UNDO_WINDOW
-        )
-        await databases.forget_audits(tx, run.now - databases.AUDIT_KEPT)
-        await tx.execute(QUERIES["operations_forget"], tx.scope.tenant_id, run.now - RECEIPTS_KEPT)
 
-    while done := await database.write(scope, forget):
-        run.counts["expired"] += done
-    while done := await database.write(scope, changes.remove_overdue):
-        run.counts["removed"] += done
-    while done := await database.write(scope, remove_documents):
-        run.counts["removed"] += done
-    if done := await sweep(scope):
-        run.counts["removed"] += done
-    await database.write(scope, tidy)
+async def _erase_memories(database: Database, changes: Changes, scope: Scope) -> int:
+    """Erase a batch of the memories that were forgotten 30 days ago. Return their number."""
+    removed = 0
+    async for attempt in database.writing(scope):
+        async with attempt as tx:
+            removed = await changes.remove_overdue(tx)
+    return removed
+
+
+async def _erase_documents(database: Database, scope: Scope, run: Run) -> int:
+    """Erase a batch of the documents that were deleted 30 days ago. Return their number."""
+    documents_overdue: Sequence[UUID] = ()
+    async for attempt in database.writing(scope):
+        async with attempt as tx:
+            documents_overdue = await documents.overdue(tx, run.now - RESTORABLE)
+            for document_id in documents_overdue:
+                await documents.erase(tx, document_id, run.now)
+    return len(documents_overdue)

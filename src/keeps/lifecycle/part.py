@@ -45,7 +45,9 @@ def _storage(core: Core) -> UserJob:
 
 
 async def _sample_storage(database: Database, scope: Scope, run: Run) -> None:
-    await database.write(scope, lambda tx: tx.execute(QUERIES["storage_sample"], run.tenant_id, run.now.date()))
+    async for attempt in database.writing(scope):
+        async with attempt as tx:
+            await tx.execute(QUERIES["storage_sample"], run.tenant_id, run.now.date())
 
 
 PART = Part(

@@ -49,28 +49,26 @@ def is_promoted(
 
 async def promote_user(database: Database, scope: Scope, run: Run) -> None:
     """Promote the memories that pass the gate, in order of ids."""
-    after = NOWHERE
-    while True:
-
-        async def work(tx: Tx, after: UUID = after) -> tuple[UUID | None, int]:
-            rows = await tx.fetch(
-                QUERIES["memories_promotable"],
-                tx.scope.tenant_id,
-                tx.scope.user_id,
-                after,
-                ALONE,
-                LEAST_IMPORTANCE,
-                run.now - MIN_AGE,
-                BATCH,
-            )
-            return (rows[-1]["memory_id"] if rows else None), await promote(tx, run, await _passing(tx, rows, run))
-
-        last, done = await database.write(scope, work)
-        if done:
-            run.counts["promoted"] += done
-        if last is None:
-            return
-        after = last
+    after: UUID | None = NOWHERE
+    while after is not None:
+        rows: list[Row] = []
+        promoted = 0
+        async for attempt in database.writing(scope):
+            async with attempt as tx:
+                rows = await tx.fetch(
+                    QUERIES["memories_promotable"],
+                    scope.tenant_id,
+                    scope.user_id,
+                    after,
+                    ALONE,
+                    LEAST_IMPORTANCE,
+                    run.now - MIN_AGE,
+                    BATCH,
+                )
+                promoted = await promote(tx, run, await _passing(tx, rows, run))
+        if promoted:
+            run.counts["promoted"] += promoted
+        after = rows[-1]["memory_id"] if rows else None
 
 
 async def would_promote(tx: Tx, now: datetime) -> list[str]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from keeps.ai.embedder import Embedding
 from keeps.clock import Clock, new_id
-from keeps.db.session import Tx
+from keeps.db.repeats import Request, current_request
+from keeps.db.session import Tx, current_trace
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.memories import store
 from keeps.memories.reconcile import Keep, Replace, StoreOlder, are_apart, check_version, reconcile
 from keeps.memories.store import Written, written
 from keeps.memories.types import MemoryRow, second_hash
-from keeps.memories.writer import Write
 from keeps.scope import Scope
 from keeps.stepwise import stepwise
 from keeps_client.errors import ConflictError, KeepsError
@@ -25,6 +26,22 @@ from keeps_client.models.memories import ReceiptStatus
 from keeps_client.validation import same_json
 
 RESTORABLE = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One memory to store: the new row, and the data to reconcile it with a stored one."""
+
+    scope: Scope
+    new: Written
+    given: frozenset[str]
+    if_version: int | None
+    traceparent: str = field(default_factory=current_trace)
+    request: Request | None = field(default_factory=current_request)
+
+    @property
+    def memory_id(self) -> UUID:
+        return self.new.row.memory_id
 
 
 class Changes:

@@ -32,24 +32,27 @@ class MemoryKeys:
         if to == key or to.startswith(f"{key}/"):
             raise ValidationFailedError(f"to: {to!r} is {key!r} itself, or lies below it")
 
-        async def work(tx: Tx) -> int:
-            rows = await below(tx, namespace, key)
-            if await store.lock_below(tx, namespace, to, 1):
-                raise ConflictError(f"there is something under {to!r} already; nothing was moved")
-            now = self._clock()
-            for row in rows:
-                place = to + (row.key or "")[len(key) :]
-                if len(place) > MAX_KEY_CHARACTERS:
-                    raise ValidationFailedError(f"to: {place!r} would have more than {MAX_KEY_CHARACTERS} characters")
-                older = [Written(each.evolve(key=place)) for each in await store.lock_older(tx, row.memory_id)]
-                if older:
-                    await store.replace(tx, older, "memory.superseded", now)
-                new = written(row.evolve(key=place, updated_at=now, version=row.version + 1))
-                await store.replace(tx, [new], "memory.written")
-                await store.store_words(tx, new)
-            return len(rows)
-
-        return KeysChanged(changed=await self._database.write(scope, work, answer=COUNT))
+        write = self._database.writing(scope, COUNT)
+        async for attempt in write:
+            async with attempt as tx:
+                rows = await below(tx, namespace, key)
+                if await store.lock_below(tx, namespace, to, 1):
+                    raise ConflictError(f"there is something under {to!r} already; nothing was moved")
+                now = self._clock()
+                for row in rows:
+                    place = to + (row.key or "")[len(key) :]
+                    if len(place) > MAX_KEY_CHARACTERS:
+                        raise ValidationFailedError(
+                            f"to: {place!r} would have more than {MAX_KEY_CHARACTERS} characters"
+                        )
+                    older = [Written(each.evolve(key=place)) for each in await store.lock_older(tx, row.memory_id)]
+                    if older:
+                        await store.replace(tx, older, "memory.superseded", now)
+                    new = written(row.evolve(key=place, updated_at=now, version=row.version + 1))
+                    await store.replace(tx, [new], "memory.written")
+                    await store.store_words(tx, new)
+                write.result = len(rows)
+        return KeysChanged(changed=write.result)
 
 
 async def below(tx: Tx, namespace: str, key: str) -> list[MemoryRow]:

@@ -11,7 +11,6 @@ from uuid import UUID
 from keeps.ai.embedder import Embedder, Embedding
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor_of_id, read_place, write_cursor, write_place
-from keeps.db.errors import UserGoneError
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
 from keeps.memories import store
@@ -74,7 +73,7 @@ class MemoryService:
         self._changes = Changes(self.model, clock)
         self._max_content_characters = max_content_characters
         self._default_ttl_days = default_ttl_days
-        self._writer = Writer(database, self._changes.apply, self._changes.create)
+        self._writer = Writer(introducer, self._changes)
         self._texts = TextWorker()
 
     @property
@@ -92,21 +91,13 @@ class MemoryService:
         self._check_source(new.content_type, allowed=source)
         self.check_length(new.content)
         (write,) = await self.prepare(scope, [new], index_now=index_now)
-        return self.noticed(scope, await self._gathered(scope, write))
+        return self.noticed(scope, await self._writer.write(write))
 
     @staticmethod
     def _check_source(content_type: str, *, allowed: bool) -> None:
         """Raise ValidationFailedError for a source: sources are added by calls of their own, which require a role."""
         if content_type == SOURCE and not allowed:
             raise ValidationFailedError(f"content_type {SOURCE!r} is kept for add_source, add_tool and add_database")
-
-    async def _gathered(self, scope: Scope, write: Write) -> Receipt:
-        await self._introducer.introduce(scope)
-        try:
-            return await self._writer.write(write)
-        except UserGoneError:
-            await self._introducer.introduce(scope, again=True)
-            return await self._writer.write(write)
 
     def noticed(self, scope: Scope, *receipts: Receipt) -> Receipt:
         """Return the first receipt. Notify the index if any memory has no vector yet."""
@@ -128,9 +119,12 @@ class MemoryService:
             self._check_source(new.content_type, allowed=source)
             self.check_length(new.content)
         writes = await self.prepare(scope, items, index_now=index_now)
-        receipts = await self._introducer.write(scope, lambda tx: self.apply(tx, writes), answer=RECEIPTS)
-        self.noticed(scope, *receipts)
-        return receipts
+        write = self._introducer.writing(scope, RECEIPTS)
+        async for attempt in write:
+            async with attempt as tx:
+                write.result = await self.apply(tx, writes)
+        self.noticed(scope, *write.result)
+        return write.result
 
     async def get(self, scope: Scope, memory_id: UUID, *, as_of: datetime | None = None) -> Memory:
         """Return one memory, even a forgotten or superseded one, or as it was known at `as_of`.
@@ -212,11 +206,11 @@ class MemoryService:
         embedding: Embedding | None = None
         if index_now and text != _text_of(current):
             (embedding,) = await self._embedded([text])
-
-        async def work(tx: Tx) -> Receipt:
-            return await self._revise(tx, memory_id, named, if_version, text, embedding)
-
-        return self.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
+        write = self._database.writing(scope, RECEIPT)
+        async for attempt in write:
+            async with attempt as tx:
+                write.result = await self._revise(tx, memory_id, named, if_version, text, embedding)
+        return self.noticed(scope, write.result)
 
     async def change(self, tx: Tx, memory_id: UUID, change: MemoryChange, *, if_version: int | None) -> Receipt:
         """Change some fields inside a transaction of the user; a new text gets its vector later."""
@@ -253,11 +247,12 @@ class MemoryService:
         self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
     ) -> Receipt:
         """Forget this memory alone. keeps.forgetting also forgets the memories derived from it."""
-
-        async def work(tx: Tx) -> Receipt:
-            return await self.forget_stored(tx, await self.stored(tx, memory_id, namespace, key), hard=hard)
-
-        return await self._database.write(scope, work, answer=RECEIPT)
+        write = self._database.writing(scope, RECEIPT)
+        async for attempt in write:
+            async with attempt as tx:
+                stored = await self.stored(tx, memory_id, namespace, key)
+                write.result = await self.forget_stored(tx, stored, hard=hard)
+        return write.result
 
     async def stored(self, tx: Tx, memory_id: UUID | None, namespace: str | None, key: str | None) -> MemoryRow:
         """Return the user's own memory by id or key, locked, whatever its life. Raises NotFoundError."""
@@ -296,27 +291,30 @@ class MemoryService:
 
         Raises ConflictError if its key or content is in use again.
         """
+        write = self._database.writing(scope, RECEIPT)
+        async for attempt in write:
+            async with attempt as tx:
+                write.result = await self._restore(tx, memory_id)
+        return self.noticed(scope, write.result)
 
-        async def work(tx: Tx) -> Receipt:
-            stored = await store.lock(tx, memory_id)
-            now = self._clock()
-            if stored is None:
-                raise NotFoundError(f"no memory {memory_id} that you may restore")
-            if stored.deleted_at is None:
-                if stored.expires_at is None or stored.expires_at > now or stored.superseded_by is not None:
-                    return await self._changes.unchanged(tx, stored)
-                return await self._restored(tx, [stored], now)
-            if now - stored.deleted_at > RESTORABLE:
-                raise NotFoundError(f"memory {memory_id} was forgotten more than {RESTORABLE.days} days ago")
-            if stored.superseded_by is None and (taken := await store.lock_same(tx, stored)) is not None:
-                raise ConflictError(
-                    f"its {'key' if stored.key else 'content'} is in use again, by memory {taken.memory_id}",
-                    current=str(taken.memory_id),
-                )
-            together = [each for each in await store.lock_older(tx, memory_id) if each.deleted_at == stored.deleted_at]
-            return await self._restored(tx, [stored, *together], now)
-
-        return self.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
+    async def _restore(self, tx: Tx, memory_id: UUID) -> Receipt:
+        stored = await store.lock(tx, memory_id)
+        now = self._clock()
+        if stored is None:
+            raise NotFoundError(f"no memory {memory_id} that you may restore")
+        if stored.deleted_at is None:
+            if stored.expires_at is None or stored.expires_at > now or stored.superseded_by is not None:
+                return await self._changes.unchanged(tx, stored)
+            return await self._restored(tx, [stored], now)
+        if now - stored.deleted_at > RESTORABLE:
+            raise NotFoundError(f"memory {memory_id} was forgotten more than {RESTORABLE.days} days ago")
+        if stored.superseded_by is None and (taken := await store.lock_same(tx, stored)) is not None:
+            raise ConflictError(
+                f"its {'key' if stored.key else 'content'} is in use again, by memory {taken.memory_id}",
+                current=str(taken.memory_id),
+            )
+        together = [each for each in await store.lock_older(tx, memory_id) if each.deleted_at == stored.deleted_at]
+        return await self._restored(tx, [stored, *together], now)
 
     async def _restored(self, tx: Tx, rows: Sequence[MemoryRow], now: datetime) -> Receipt:
         """Restore a memory, and its older truths after it."""

@@ -11,72 +11,48 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from uuid import UUID
 
-from keeps.db.repeats import Request, current_request, drop_overdue, keep_each, once_each
-from keeps.db.session import Database, Tx, current_trace, traced
+from keeps.db.repeats import drop_overdue, known_answers, save_answers, save_answers_of_users
+from keeps.db.session import Tx, traced
 from keeps.memories.answers import RECEIPT
-from keeps.memories.store import Written
-from keeps.scope import Scope
+from keeps.memories.changes import Changes, Write
+from keeps.tenants.service import Introducer
 from keeps_client.errors import KeepsError
 from keeps_client.models import Receipt
 
 MAX_GATHERED = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One memory to store: the new row, and the data to reconcile it with a stored one."""
-
-    scope: Scope
-    new: Written
-    given: frozenset[str]
-    if_version: int | None
-    traceparent: str = field(default_factory=current_trace)
-    request: Request | None = field(default_factory=current_request)
-
-    @property
-    def memory_id(self) -> UUID:
-        return self.new.row.memory_id
-
-
-Apply = Callable[[Tx, list[Write]], Awaitable[list[Receipt | KeepsError]]]
-Create = Callable[[Tx, list[Write]], Awaitable[dict[UUID, Receipt]]]
-
-
 class _AnsweredBeforeError(Exception):
     """A request stored together with others already had its answer, so nothing may be stored for it."""
 
 
+_Waiting = tuple[Write, "asyncio.Future[Receipt]"]
+
+
 @dataclass(slots=True)
 class _Lane:
-    waiting: list[tuple[Write, asyncio.Future[Receipt]]] = field(
-        default_factory=list[tuple[Write, "asyncio.Future[Receipt]"]]
-    )
+    waiting: list[_Waiting] = field(default_factory=list[_Waiting])
     task: asyncio.Task[None] | None = None
 
 
 class Writer:
-    """Gathers single writes.
+    """Gathers single writes."""
 
-    `apply`: stores writes of one user and answers each with a receipt or an error.
-    `create`: stores the new memories of several users and returns their receipts by memory id.
-    """
-
-    def __init__(self, database: Database, apply: Apply, create: Create) -> None:
-        self._database = database
-        self._apply = apply
-        self._create = create
+    def __init__(self, introducer: Introducer, changes: Changes) -> None:
+        self._introducer = introducer
+        self._changes = changes
         self._lanes: dict[str, _Lane] = {}
 
     async def write(self, write: Write) -> Receipt:
         """Store one memory. Return when it is committed."""
         if write.request is not None:
             write.request.check()
+        await self._introducer.introduce(write.scope)
         lane = self._lanes.setdefault(write.scope.tenant_id, _Lane())
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         lane.waiting.append((write, future))
@@ -93,94 +69,109 @@ class Writer:
 
     async def _drain(self, tenant_id: str, lane: _Lane) -> None:
         while lane.waiting:
-            batch, lane.waiting = lane.waiting[:MAX_GATHERED], lane.waiting[MAX_GATHERED:]
+            size = _batch_size(lane.waiting)
+            batch, lane.waiting = lane.waiting[:size], lane.waiting[size:]
             await self._commit(batch)
         self._lanes.pop(tenant_id, None)
 
-    async def _commit(self, batch: list[tuple[Write, asyncio.Future[Receipt]]]) -> None:
-        # Sorting keeps the order within a user, and each user's writes form one statement.
-        batch = sorted(batch, key=lambda waiting: _who(waiting[0]))
-        traces = {write.traceparent for write, _ in batch}
+    async def _commit(self, batch: list[_Waiting]) -> None:
+        """Store a batch and tell each caller its outcome; if the whole fails, store its writes one by one."""
+        writes = [write for write, _ in batch]
+        traces = {write.traceparent for write in writes}
+        outcomes: Mapping[UUID, Receipt | BaseException] = {}
         try:
             # A transaction has one trace; if several requests share it, none is named.
             with traced(traces.pop() if len(traces) == 1 else ""):
-                answers = await self._stored([write for write, _ in batch])
-        except KeepsError as error:
-            if len(batch) == 1 or error.code == "unavailable":
-                _settle(batch, [error] * len(batch))
-            else:
-                for waiting in batch:
-                    await self._commit([waiting])
-            return
+                outcomes = await self._store(writes)
         except BaseException as error:  # noqa: BLE001  a defect must reach the caller, not vanish in a task
-            if len(batch) == 1:
-                _settle(batch, [error])
+            if len(batch) == 1 or (isinstance(error, KeepsError) and error.code == "unavailable"):
+                outcomes = {write.memory_id: error for write in writes}
             else:
                 for waiting in batch:
                     await self._commit([waiting])
-            return
-        _settle(batch, answers)
+        for write, future in batch:
+            if future.done():
+                continue
+            outcome = outcomes[write.memory_id]
+            if isinstance(outcome, BaseException):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
 
-    async def _stored(self, writes: list[Write]) -> list[Receipt | KeepsError]:
-        scope = writes[0].scope
-        if len({_who(write) for write in writes}) > 1:
+    async def _store(self, writes: list[Write]) -> dict[UUID, Receipt | KeepsError]:
+        """Store writes in one transaction; return their outcomes by memory id."""
+        writes = sorted(writes, key=_user)  # keeps the order within a user
+        if _user(writes[0]) != _user(writes[-1]):
             try:
-                return await self._database.write(scope, lambda tx: self._together(tx, writes))
+                return await self._store_together(writes)
             except _AnsweredBeforeError:
-                pass
-        return await self._database.write(scope, lambda tx: self._by_user(tx, writes))
+                pass  # Look for the answers first.
+        outcomes: dict[UUID, Receipt | KeepsError] = {}
+        async for attempt in self._introducer.writing(writes[0].scope):
+            async with attempt as tx:
+                outcomes = await self._store_by_user(tx, writes)
+        return outcomes
 
-    async def _together(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
+    async def _store_together(self, writes: list[Write]) -> dict[UUID, Receipt | KeepsError]:
         """Store the new memories of all users in one statement, then the rest by user.
 
-        Nothing is stored ahead for a user who expects a version or sends two requests with one key: the first of them
-        must be
-        answered first.
+        Nothing is stored ahead for a user who expects a version: the earlier writes of that user come first.
+        Raises _AnsweredBeforeError if a request has an answer already.
         """
-        keys = Counter(_key(write) for write in writes if write.request is not None)
-        careful = {_who(write) for write in writes if write.if_version is not None or keys[_key(write)] > 1}
-        ahead = [write for write in writes if _who(write) not in careful]
-        created = await self._create(tx, ahead) if ahead else {}
-        done = [
-            (write.scope, write.request, created[write.memory_id])
-            for write in ahead
-            if write.request is not None and write.memory_id in created
-        ]
-        if done:
-            if not await keep_each(tx, done, RECEIPT):
-                raise _AnsweredBeforeError
-            await tx.become(random.choice(done)[0])  # noqa: S311  each user's turn comes
-            await drop_overdue(tx)
-        rest = await self._by_user(tx, [write for write in writes if write.memory_id not in created])
-        later = iter(rest)
-        return [created.get(write.memory_id) or next(later) for write in writes]
+        careful = {_user(write) for write in writes if write.if_version is not None}
+        ahead = [write for write in writes if _user(write) not in careful]
+        outcomes: dict[UUID, Receipt | KeepsError] = {}
+        async for attempt in self._introducer.writing(writes[0].scope):
+            async with attempt as tx:
+                created = await self._changes.create(tx, ahead) if ahead else {}
+                done = [
+                    (write.scope, write.request, created[write.memory_id])
+                    for write in ahead
+                    if write.request is not None and write.memory_id in created
+                ]
+                if done:
+                    if not await save_answers_of_users(tx, done, RECEIPT):
+                        raise _AnsweredBeforeError
+                    await tx.become(random.choice(done)[0])  # noqa: S311  each user's turn comes
+                    await drop_overdue(tx)
+                rest = [write for write in writes if write.memory_id not in created]
+                outcomes = {**created, **await self._store_by_user(tx, rest)}
+        return outcomes
 
-    async def _by_user(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
-        answers: list[Receipt | KeepsError] = []
-        for _, group in groupby(writes, key=_who):
+    async def _store_by_user(self, tx: Tx, writes: list[Write]) -> dict[UUID, Receipt | KeepsError]:
+        """Store the writes of each user as that user. A request that was answered before gets its answer again."""
+        outcomes: dict[UUID, Receipt | KeepsError] = {}
+        for _, group in groupby(writes, key=_user):
             same_user = list(group)
             await tx.become(same_user[0].scope)
+            known = await known_answers(tx, [write.request for write in same_user], RECEIPT)
+            new = [write for position, write in enumerate(same_user) if position not in known]
+            results = await self._changes.apply(tx, new) if new else []
+            done = [
+                (write.request, result)
+                for write, result in zip(new, results, strict=True)
+                if write.request is not None and not isinstance(result, KeepsError)
+            ]
+            await save_answers(tx, done, RECEIPT)
+            outcomes |= {same_user[position].memory_id: outcome for position, outcome in known.items()}
+            outcomes |= {write.memory_id: result for write, result in zip(new, results, strict=True)}
+        return outcomes
 
-            async def applied(places: Sequence[int], writes: list[Write] = same_user) -> Sequence[Receipt | KeepsError]:
-                return await self._apply(tx, [writes[place] for place in places])
 
-            answers.extend(await once_each(tx, [write.request for write in same_user], applied, RECEIPT))
-        return answers
-
-
-def _who(write: Write) -> tuple[str, str]:
+def _user(write: Write) -> tuple[str, str]:
     return write.scope.user_id, write.scope.bound_agent
 
 
-def _key(write: Write) -> tuple[str, str | None]:
-    return write.scope.user_id, None if write.request is None else write.request.key
+def _batch_size(waiting: Sequence[_Waiting]) -> int:
+    """Return how many waiting writes go into one transaction.
 
-
-def _settle(batch: list[tuple[Write, asyncio.Future[Receipt]]], answers: Sequence[Receipt | BaseException]) -> None:
-    for (_, future), answer in zip(batch, answers, strict=True):
-        if future.done():
-            continue
-        if isinstance(answer, BaseException):
-            future.set_exception(answer)
-        else:
-            future.set_result(answer)
+    A request that is sent twice ends the batch: the second finds the answer of the first.
+    """
+    keys: set[tuple[str, str]] = set()
+    for position, (write, _) in enumerate(waiting[:MAX_GATHERED]):
+        if write.request is not None:
+            key = write.scope.user_id, write.request.key
+            if key in keys:
+                return position
+            keys.add(key)
+    return min(len(waiting), MAX_GATHERED)

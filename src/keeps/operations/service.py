@@ -71,26 +71,23 @@ class OperationService:
     async def finish(self, run: Run, due_at: datetime | None, error: str | None = None) -> Operation | None:
         """Close the receipt, and say when the job is due again. None where there was nothing to do: no receipt is
         kept."""
-
-        async def work(tx: Tx) -> Row | None:
-            if due_at is not None:
-                await tx.execute(QUERIES["job_reschedule"], run.tenant_id, run.job, due_at)
-            if error is None and not run.counts:
-                return None
-            status = "completed" if error is None else "failed"
-            return await tx.fetch_row(
-                QUERIES["operation_finish"],
-                run.tenant_id,
-                run.operation_id,
-                run.job,
-                run.now,
-                status,
-                json.dumps(run.counts),
-                error,
-                self._clock(),
-            )
-
-        row = await self._database.write(Scope(run.tenant_id, JOB_USER), work)
+        row: Row | None = None
+        async for attempt in self._database.writing(Scope(run.tenant_id, JOB_USER)):
+            async with attempt as tx:
+                if due_at is not None:
+                    await tx.execute(QUERIES["job_reschedule"], run.tenant_id, run.job, due_at)
+                if error is not None or run.counts:
+                    row = await tx.fetch_row(
+                        QUERIES["operation_finish"],
+                        run.tenant_id,
+                        run.operation_id,
+                        run.job,
+                        run.now,
+                        "completed" if error is None else "failed",
+                        json.dumps(run.counts),
+                        error,
+                        self._clock(),
+                    )
         return None if row is None else self._operation(row)
 
     async def page(
@@ -137,18 +134,16 @@ class OperationService:
             for user_id in users:
                 await self._undo_user(Scope(scope.tenant_id, user_id), operation_id, done)
             after = users[-1]
-
-        async def close(tx: Tx) -> Row | None:
-            counts = json.dumps({**operation.counts, **done})
-            await tx.execute(
-                QUERIES["operation_undone"], scope.tenant_id, operation_id, self._clock(), scope.user_id, counts
-            )
-            return await tx.fetch_row(QUERIES["operation_get"], scope.tenant_id, operation_id)
-
-        closed = await self._database.write(scope, close)
-        if closed is None:
+        counts = json.dumps({**operation.counts, **done})
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                await tx.execute(
+                    QUERIES["operation_undone"], scope.tenant_id, operation_id, self._clock(), scope.user_id, counts
+                )
+                row = await tx.fetch_row(QUERIES["operation_get"], scope.tenant_id, operation_id)
+        if row is None:
             raise NotFoundError(f"no operation {operation_id}")
-        return self._operation(closed)
+        return self._operation(row)
 
     async def _users(self, scope: Scope, after: str) -> list[str]:
         async with self._database.scoped(scope) as tx:
@@ -156,16 +151,14 @@ class OperationService:
         return [row["user_id"] for row in rows]
 
     async def _undo_user(self, scope: Scope, operation_id: UUID, done: Counter[str]) -> None:
-        after = NOWHERE
-        while True:
-
-            async def work(tx: Tx, after: UUID = after) -> tuple[UUID | None, Counter[str]]:
-                return await self._undo_batch(tx, operation_id, after)
-
-            last, counted = await self._database.write(scope, work)
+        after: UUID | None = NOWHERE
+        while after is not None:
+            last: UUID | None = None
+            counted: Counter[str] = Counter()
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    last, counted = await self._undo_batch(tx, operation_id, after)
             done.update(counted)
-            if last is None:
-                return
             after = last
 
     async def _undo_batch(self, tx: Tx, operation_id: UUID, after: UUID) -> tuple[UUID | None, Counter[str]]:

@@ -59,16 +59,17 @@ class PlanService:
         plan_id = new.plan_id or str(new_id())
         scope = self._of(scope, new.visibility)
 
-        async def work(tx: Tx) -> Plan:
-            if new.parent_plan_id is not None and await store.get(tx, new.parent_plan_id) is None:
-                raise NotFoundError(f"no plan {new.parent_plan_id!r} to be the parent; create it first")
-            plan = self._new(scope, plan_id, new.model_dump(exclude={"plan_id", "visibility"}))
-            await self._join(tx, plan.session_id)
-            if not await store.insert(tx, plan):
-                raise _conflict(await self._held(tx, plan_id), "is there already")
-            return plan
-
-        return await self._introducer.write(scope, work, answer=PLAN)
+        write = self._introducer.writing(scope, PLAN)
+        async for attempt in write:
+            async with attempt as tx:
+                if new.parent_plan_id is not None and await store.get(tx, new.parent_plan_id) is None:
+                    raise NotFoundError(f"no plan {new.parent_plan_id!r} to be the parent; create it first")
+                plan = self._new(scope, plan_id, new.model_dump(exclude={"plan_id", "visibility"}))
+                await self._join(tx, plan.session_id)
+                if not await store.insert(tx, plan):
+                    raise _conflict(await self._held(tx, plan_id), "is there already")
+                write.result = plan
+        return write.result
 
     async def store_context(self, scope: Scope, new: NewPlanContext) -> PlanContext:
         """Store the given fields of a plan's context; makes the plan where it is not there.
@@ -79,20 +80,21 @@ class PlanService:
         """
         scope = self._of(scope, new.visibility)
 
-        async def work(tx: Tx) -> Plan:
-            held = await store.get(tx, new.plan_id)
-            _check(held, new.expected_version, new.plan_id)
-            await self._join(tx, new.session_id)
-            if held is None:
-                fields = new.model_dump(exclude={"plan_id", *_NOT_STORED})
-                plan = self._new(scope, new.plan_id, {"status": "running", **fields, "goal_event": _goal_event(new)})
-                await store.insert(tx, plan)
-                return plan
-            names = new.model_fields_set - {"plan_id", *_NOT_STORED}
-            given = {name: value for name in names if (value := getattr(new, name)) is not None}
-            return await self._replace(tx, held, given)
-
-        return context_of(await self._introducer.write(scope, work, answer=PLAN))
+        write = self._introducer.writing(scope, PLAN)
+        async for attempt in write:
+            async with attempt as tx:
+                held = await store.get(tx, new.plan_id)
+                _check(held, new.expected_version, new.plan_id)
+                await self._join(tx, new.session_id)
+                if held is None:
+                    fields = {**new.model_dump(exclude={"plan_id", *_NOT_STORED}), "goal_event": _goal_event(new)}
+                    write.result = self._new(scope, new.plan_id, {"status": "running", **fields})
+                    await store.insert(tx, write.result)
+                else:
+                    names = new.model_fields_set - {"plan_id", *_NOT_STORED}
+                    given = {name: value for name in names if (value := getattr(new, name)) is not None}
+                    write.result = await self._replace(tx, held, given)
+        return context_of(write.result)
 
     async def get(self, scope: Scope, plan_id: str) -> Plan:
         async def read(scope: Scope) -> Plan:
@@ -147,24 +149,32 @@ class PlanService:
 
     async def update(self, scope: Scope, plan_id: str, change: PlanChange | PlanContextChange) -> Plan:
         """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
+        given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
 
-        async def work(tx: Tx) -> Plan:
-            held = await self._held(tx, plan_id)
-            _check(held, change.expected_version, plan_id)
-            await self._join(tx, change.session_id)
-            given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
-            return await self._replace(tx, held, given)
+        async def change_plan(scope: Scope) -> Plan:
+            write = self._database.writing(scope, PLAN)
+            async for attempt in write:
+                async with attempt as tx:
+                    held = await self._held(tx, plan_id)
+                    _check(held, change.expected_version, plan_id)
+                    await self._join(tx, change.session_id)
+                    write.result = await self._replace(tx, held, given)
+            return write.result
 
-        return await own_or_shared(scope, lambda scope: self._database.write(scope, work, answer=PLAN))
+        return await own_or_shared(scope, change_plan)
 
     async def delete(self, scope: Scope, plan_id: str) -> Deleted:
         """Remove a plan with its sub-plans, task contexts, working memory, and what events say of them, now."""
 
-        async def work(tx: Tx) -> int:
-            await self._held(tx, plan_id)
-            return len(await store.delete(tx, plan_id, self._clock()))
+        async def delete_plan(scope: Scope) -> int:
+            write = self._database.writing(scope, COUNT)
+            async for attempt in write:
+                async with attempt as tx:
+                    await self._held(tx, plan_id)
+                    write.result = len(await store.delete(tx, plan_id, self._clock()))
+            return write.result
 
-        count = await own_or_shared(scope, lambda scope: self._database.write(scope, work, answer=COUNT))
+        count = await own_or_shared(scope, delete_plan)
         under = f" with {count - 1} sub-plans" if count > 1 else ""
         return Deleted(message=f"plan {plan_id!r} is deleted{under}, with its task contexts and working memory")
 

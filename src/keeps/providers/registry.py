@@ -158,7 +158,7 @@ class Registry:
     async def registered(self, scope: Scope) -> dict[str, datetime]:
         """Return the time at which a tenant first used each provider."""
         async with self._database.scoped(scope) as tx:
-            rows = await tx.fetch(QUERIES["provider_list"], scope.tenant_id)
+            rows = await tx.fetch(QUERIES["provider_list"], tx.scope.tenant_id)
         return {row["provider_id"]: row["registered_at"] for row in rows}
 
     @property
@@ -183,42 +183,43 @@ class Registry:
     async def _register(self, scope: Scope, capabilities: ProviderCapabilities) -> None:
         if (scope.tenant_id, capabilities.provider_id) in self._known:
             return
-
-        async def work(tx: Tx) -> None:
-            declared = capabilities.model_dump(mode="json")
-            rows = await tx.fetch(QUERIES["provider_list"], scope.tenant_id)
-            if any(
-                row["provider_id"] == capabilities.provider_id and json.loads(row["capabilities"]) == declared
-                for row in rows
-            ):
-                return
-            now = self._clock()
-            await tx.execute(
-                QUERIES["provider_put"],
-                scope.tenant_id,
-                capabilities.provider_id,
-                capabilities.tier,
-                json.dumps(declared),
-                now,
-            )
-            data: dict[str, Any] = {
-                "provider_id": capabilities.provider_id,
-                "tier": capabilities.tier,
-                "capabilities": declared,
-            }
-            news = NewEvent(
-                new_id(),
-                "memory.provider.registered",
-                f"provider/{capabilities.provider_id}",
-                now,
-                "private",
-                scope.agent_id,
-                data,
-            )
-            await events.append(tx, [news])
-
-        await self._introducer.write(scope, work)
+        async for attempt in self._introducer.writing(scope):
+            async with attempt as tx:
+                await _store_capabilities(tx, capabilities, self._clock())
         self._known.add((scope.tenant_id, capabilities.provider_id))
+
+
+async def _store_capabilities(tx: Tx, capabilities: ProviderCapabilities, now: datetime) -> None:
+    """Store what a provider declares, with an event, unless it is stored just so already."""
+    declared = capabilities.model_dump(mode="json")
+    rows = await tx.fetch(QUERIES["provider_list"], tx.scope.tenant_id)
+    if any(
+        row["provider_id"] == capabilities.provider_id and json.loads(row["capabilities"]) == declared for row in rows
+    ):
+        return
+    await tx.execute(
+        QUERIES["provider_put"],
+        tx.scope.tenant_id,
+        capabilities.provider_id,
+        capabilities.tier,
+        json.dumps(declared),
+        now,
+    )
+    data: dict[str, Any] = {
+        "provider_id": capabilities.provider_id,
+        "tier": capabilities.tier,
+        "capabilities": declared,
+    }
+    news = NewEvent(
+        new_id(),
+        "memory.provider.registered",
+        f"provider/{capabilities.provider_id}",
+        now,
+        "private",
+        tx.scope.agent_id,
+        data,
+    )
+    await events.append(tx, [news])
 
 
 def installed_factories() -> dict[str, ProviderFactory]:

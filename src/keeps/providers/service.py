@@ -13,7 +13,6 @@ from pydantic import JsonValue
 from keeps.clock import Clock, new_id
 from keeps.db.answers import plain
 from keeps.db.repeats import request_id
-from keeps.db.session import Tx
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.providers.builtin import joined_key
@@ -290,11 +289,11 @@ class ProviderService:
         request = request_id()
         made = await markdown.append(text, request)
 
-        async def nothing(_tx: Tx) -> list[str]:
-            return [str(each.metadata["id"]) for each in made]
-
         if request is not None:
-            await self._introducer.write(scope, nothing, answer=IDENTITIES)
+            write = self._introducer.writing(scope, IDENTITIES)
+            async for attempt in write:
+                async with attempt:
+                    write.result = [str(entry.metadata["id"]) for entry in made]
         return made
 
     async def erase(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
@@ -332,13 +331,13 @@ class ProviderService:
         if not self._registry.is_foreign(provider_id):
             return
 
-        async def work(tx: Tx) -> None:
-            data: dict[str, JsonValue] = {"key": key, "provider_id": provider_id}
-            await events.append(
-                tx, [NewEvent(new_id(), what, f"{provider_id}/{key}", self._clock(), "private", scope.agent_id, data)]
-            )
-
-        await self._introducer.write(scope, work)
+        async for attempt in self._introducer.writing(scope):
+            async with attempt as tx:
+                data: dict[str, JsonValue] = {"key": key, "provider_id": provider_id}
+                await events.append(
+                    tx,
+                    [NewEvent(new_id(), what, f"{provider_id}/{key}", self._clock(), "private", scope.agent_id, data)],
+                )
 
     def forget_folders(self, tenants: Iterable[str]) -> None:
         """Remove the Markdown folders of tenants that are gone."""

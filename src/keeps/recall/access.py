@@ -68,9 +68,9 @@ class AccessBuffer:
             revived = archived.get((tenant_id, user_id), set[UUID]())
             if counted:
                 try:
-                    await self._database.write(
-                        Scope(tenant_id, user_id), lambda tx, c=counted, a=revived: _write(tx, c, a)
-                    )
+                    async for attempt in self._database.writing(Scope(tenant_id, user_id)):
+                        async with attempt as tx:
+                            await _write(tx, counted, revived)
                 except KeepsError:
                     continue
 

@@ -38,32 +38,33 @@ class SessionService:
         """Store a new session. Raises ConflictError, which carries it, where its id is taken."""
         session_id = new.session_id or str(new_id())
 
-        async def work(tx: Tx) -> Session:
-            now = self._clock()
-            session = Session(
-                session_id=session_id,
-                tenant_id=scope.tenant_id,
-                user_id=scope.user_id,
-                agent_id=new.agent_id or scope.agent_id,
-                name=new.name,
-                metadata=new.metadata,
-                plan_count=0,
-                last_interaction=now,
-                last_activity=now,
-                version=1,
-                created_at=now,
-                updated_at=now,
-            )
-            if not await store.insert(tx, session):
-                held = await self._held(tx, session_id)
-                raise ConflictError(
-                    f"session {session_id!r} is there already",
-                    current_version=held.version,
-                    current=held.model_dump(mode="json"),
+        write = self._introducer.writing(scope, SESSION)
+        async for attempt in write:
+            async with attempt as tx:
+                now = self._clock()
+                session = Session(
+                    session_id=session_id,
+                    tenant_id=scope.tenant_id,
+                    user_id=scope.user_id,
+                    agent_id=new.agent_id or scope.agent_id,
+                    name=new.name,
+                    metadata=new.metadata,
+                    plan_count=0,
+                    last_interaction=now,
+                    last_activity=now,
+                    version=1,
+                    created_at=now,
+                    updated_at=now,
                 )
-            return session
-
-        return await self._introducer.write(scope, work, answer=SESSION)
+                if not await store.insert(tx, session):
+                    held = await self._held(tx, session_id)
+                    raise ConflictError(
+                        f"session {session_id!r} is there already",
+                        current_version=held.version,
+                        current=held.model_dump(mode="json"),
+                    )
+                write.result = session
+        return write.result
 
     async def get(self, scope: Scope, session_id: str) -> Session:
         async with self._database.scoped(scope) as tx:
@@ -79,31 +80,31 @@ class SessionService:
 
     async def update(self, scope: Scope, session_id: str, change: SessionChange) -> Session:
         """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
-
-        async def work(tx: Tx) -> Session:
-            held = await self._held(tx, session_id)
-            if change.expected_version not in (None, held.version):
-                raise ConflictError(
-                    f"session {session_id!r} has version {held.version}, not {change.expected_version}",
-                    current_version=held.version,
-                    current=held.model_dump(mode="json"),
-                )
-            now = self._clock()
-            given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
-            moved = {"version": held.version + 1, "updated_at": now, "last_interaction": now, "last_activity": now}
-            session = held.model_copy(update=given | moved)
-            await store.replace(tx, session)
-            return session
-
-        return await self._database.write(scope, work, answer=SESSION)
+        write = self._database.writing(scope, SESSION)
+        async for attempt in write:
+            async with attempt as tx:
+                held = await self._held(tx, session_id)
+                if change.expected_version not in (None, held.version):
+                    raise ConflictError(
+                        f"session {session_id!r} has version {held.version}, not {change.expected_version}",
+                        current_version=held.version,
+                        current=held.model_dump(mode="json"),
+                    )
+                now = self._clock()
+                given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
+                moved = {"version": held.version + 1, "updated_at": now, "last_interaction": now, "last_activity": now}
+                session = held.model_copy(update=given | moved)
+                await store.replace(tx, session)
+                write.result = session
+        return write.result
 
     async def delete(self, scope: Scope, session_id: str) -> Deleted:
-        async def work(tx: Tx) -> bool:
-            if not await store.delete(tx, session_id, self._clock()):
-                raise NotFoundError(f"no session {session_id!r}")
-            return True
-
-        await self._database.write(scope, work, answer=DONE)
+        write = self._database.writing(scope, DONE)
+        async for attempt in write:
+            async with attempt as tx:
+                if not await store.delete(tx, session_id, self._clock()):
+                    raise NotFoundError(f"no session {session_id!r}")
+                write.result = True
         return Deleted(message=f"session {session_id!r} is deleted; its plans stay")
 
     async def _held(self, tx: Tx, session_id: str) -> Session:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -19,7 +18,6 @@ from keeps_client.models.common import storable_json
 from keeps_client.models.memories import Visibility
 
 MOST_SUB_TASKS = 1_000
-ResultT = TypeVar("ResultT")
 
 
 async def _given(tx: Tx, found: JsonValue) -> TaskContext:
@@ -50,25 +48,26 @@ class TaskService:
         """Store a task context; one that is there is replaced. Raises ConflictError on another `expected_version`."""
         scope = shared(scope) if (new.visibility or self._visibility) == "tenant" else scope
 
-        async def work(tx: Tx) -> TaskContext:
-            held = await store.get(tx, new.task_id)
-            _check(held, new.expected_version, new.task_id)
-            now = self._clock()
-            task = TaskContext(
-                **new.model_dump(exclude={"expected_version", "user_id", "context", "sub_tasks", "visibility"}),
-                sub_tasks=with_known(new.sub_tasks, held.sub_tasks if held else []),
-                tenant_id=scope.tenant_id,
-                user_id=scope.user_id,
-                visibility=visibility_of(scope.user_id),
-                agent_id=scope.agent_id,
-                version=held.version + 1 if held else 1,
-                created_at=held.created_at if held else now,
-                updated_at=now,
-            )
-            await store.put(tx, task)
-            return task
-
-        return _answer(await self._introducer.write(scope, work, answer=TASK), details)
+        write = self._introducer.writing(scope, TASK)
+        async for attempt in write:
+            async with attempt as tx:
+                held = await store.get(tx, new.task_id)
+                _check(held, new.expected_version, new.task_id)
+                now = self._clock()
+                task = TaskContext(
+                    **new.model_dump(exclude={"expected_version", "user_id", "context", "sub_tasks", "visibility"}),
+                    sub_tasks=with_known(new.sub_tasks, held.sub_tasks if held else []),
+                    tenant_id=scope.tenant_id,
+                    user_id=scope.user_id,
+                    visibility=visibility_of(scope.user_id),
+                    agent_id=scope.agent_id,
+                    version=held.version + 1 if held else 1,
+                    created_at=held.created_at if held else now,
+                    updated_at=now,
+                )
+                await store.put(tx, task)
+                write.result = task
+        return _answer(write.result, details)
 
     async def get(self, scope: Scope, task_id: str, *, details: bool = True) -> TaskContext:
         async def read(scope: Scope) -> TaskContext:
@@ -94,49 +93,56 @@ class TaskService:
     ) -> TaskContext:
         """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
 
-        async def work(tx: Tx) -> TaskContext:
-            held = await _held(tx, task_id)
-            _check(held, change.expected_version, task_id)
-            given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
-            if "sub_tasks" in given:
-                given["sub_tasks"] = with_known(change.sub_tasks, held.sub_tasks)
-            task = held.model_copy(update={**given, "version": held.version + 1, "updated_at": self._clock()})
-            await store.put(tx, task)
-            return task
+        async def change_task(scope: Scope) -> TaskContext:
+            write = self._database.writing(scope, TASK)
+            async for attempt in write:
+                async with attempt as tx:
+                    held = await _held(tx, task_id)
+                    _check(held, change.expected_version, task_id)
+                    given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
+                    if "sub_tasks" in given:
+                        given["sub_tasks"] = with_known(change.sub_tasks, held.sub_tasks)
+                    write.result = await self._put(tx, held, given)
+            return write.result
 
-        return _answer(await self._written(scope, work, TASK), details)
+        return _answer(await own_or_shared(scope, change_task), details)
 
     async def put_sub_task(self, scope: Scope, task_id: str, sub_task_id: str, change: SubTaskChange) -> TaskContext:
         """Add a sub-task or note what became of it; whatever else is in the task stays. Raises NotFoundError."""
         given = change.model_dump(include=change.model_fields_set)
 
-        async def work(tx: Tx) -> TaskContext:
-            held = await _held(tx, task_id)
-            sub_tasks = with_sub_task(held.sub_tasks, sub_task_id, given)
-            if len(sub_tasks) > MOST_SUB_TASKS:
-                raise ValidationFailedError(f"a task has at most {MOST_SUB_TASKS:,} sub-tasks")
-            _check_size(sub_task_id, sub_tasks)
-            changed = {"sub_tasks": sub_tasks, "version": held.version + 1, "updated_at": self._clock()}
-            task = held.model_copy(update=changed)
-            await store.put(tx, task)
-            return task
+        async def change_task(scope: Scope) -> TaskContext:
+            write = self._database.writing(scope, TASK)
+            async for attempt in write:
+                async with attempt as tx:
+                    held = await _held(tx, task_id)
+                    sub_tasks = with_sub_task(held.sub_tasks, sub_task_id, given)
+                    if len(sub_tasks) > MOST_SUB_TASKS:
+                        raise ValidationFailedError(f"a task has at most {MOST_SUB_TASKS:,} sub-tasks")
+                    _check_size(sub_task_id, sub_tasks)
+                    write.result = await self._put(tx, held, {"sub_tasks": sub_tasks})
+            return write.result
 
-        return await self._written(scope, work, TASK)
+        return await own_or_shared(scope, change_task)
 
     async def delete(self, scope: Scope, task_id: str) -> Deleted:
-        async def work(tx: Tx) -> bool:
-            if not await store.delete(tx, task_id, self._clock()):
-                raise NotFoundError(f"no task context {task_id!r}")
-            return True
+        async def delete_task(scope: Scope) -> bool:
+            write = self._database.writing(scope, DONE)
+            async for attempt in write:
+                async with attempt as tx:
+                    if not await store.delete(tx, task_id, self._clock()):
+                        raise NotFoundError(f"no task context {task_id!r}")
+                    write.result = True
+            return write.result
 
-        await self._written(scope, work, DONE)
+        await own_or_shared(scope, delete_task)
         return Deleted(message=f"task context {task_id!r} is deleted")
 
-    async def _written(
-        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]
-    ) -> ResultT:
-        """Change one's own task, else one that the tenant shares. Raises NotFoundError."""
-        return await own_or_shared(scope, lambda scope: self._database.write(scope, work, answer=answer))
+    async def _put(self, tx: Tx, task: TaskContext, changes: Mapping[str, object]) -> TaskContext:
+        """Store the next version of a task."""
+        changed = task.model_copy(update={**changes, "version": task.version + 1, "updated_at": self._clock()})
+        await store.put(tx, changed)
+        return changed
 
 
 def with_sub_task(sub_tasks: Sequence[JsonValue], sub_task_id: str, given: Mapping[str, JsonValue]) -> list[JsonValue]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 from keeps.db.answers import Answer
-from keeps.db.errors import UserGoneError
-from keeps.db.session import Database, Tx
+from keeps.db.session import Database, Writing
 from keeps.scope import Scope
 from keeps.tenants.store import ensure_user
 
@@ -25,21 +23,22 @@ class Introducer:
         who = (scope.tenant_id, scope.user_id)
         if again or who not in self._known:
             await self._database.place(scope.tenant_id)
-            await self._database.write(scope, ensure_user)
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    await ensure_user(tx)
             if len(self._known) >= 100_000:
                 self._known.clear()
             self._known.add(who)
 
-    async def write(
-        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: Answer[ResultT] | None = None
-    ) -> ResultT:
-        """Run `Database.write` with the user's row present; create it again if another process erased it meanwhile."""
-        await self.introduce(scope)
-        try:
-            return await self._database.write(scope, work, answer=answer)
-        except UserGoneError:
-            await self.introduce(scope, again=True)
-            return await self._database.write(scope, work, answer=answer)
+    @overload
+    def writing(self, scope: Scope) -> Writing[None]: ...
+
+    @overload
+    def writing(self, scope: Scope, answer: Answer[ResultT]) -> Writing[ResultT]: ...
+
+    def writing(self, scope: Scope, answer: Answer[Any] | None = None) -> Writing[Any]:
+        """Return a write with the user's row present; create it again if another process erased it meanwhile."""
+        return Writing(self._database, scope, answer, self.introduce)
 
     async def answered(self, scope: Scope, answer: Answer[ResultT]) -> ResultT | None:
         """Return the earlier answer of this request, or None."""

@@ -25,7 +25,9 @@ class LlmUsage:
     async def note(self, scope: Scope, job: str, tokens: int) -> None:
         values = (scope.tenant_id, self._clock().date(), job, tokens)
         try:
-            await self._introducer.write(scope, lambda tx: tx.execute(QUERIES["llm_spend"], *values))
+            async for attempt in self._introducer.writing(scope):
+                async with attempt as tx:
+                    await tx.execute(QUERIES["llm_spend"], *values)
         except KeepsError as error:
             log().warning("the tokens of an LLM are not noted", job=job, tokens=tokens, error=error.code)
 

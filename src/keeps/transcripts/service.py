@@ -46,17 +46,16 @@ class TranscriptService:
     async def create(self, scope: Scope, app: str, new: NewTranscript) -> Transcript:
         """Begin a transcript. Raises ConflictError where its id is taken."""
         transcript_id = new.transcript_id or str(new_id())
-
-        async def work(tx: Tx) -> Transcript:
-            row = self._begun(scope, app, transcript_id, new.agent_id, new.at)
-            if not await store.insert(tx, row, self._clock()):
-                raise ConflictError(f"transcript {transcript_id!r} is there already; take another id")
-            await self._put_states(tx, row, new)
-            return await self._whole(tx, row)
-
-        return await self._introducer.write(
-            scope, work, answer=Answer(lambda made: _kept(app, made.transcript_id), self._given)
-        )
+        answer: Answer[Transcript] = Answer(lambda made: _kept(app, made.transcript_id), self._given)
+        write = self._introducer.writing(scope, answer)
+        async for attempt in write:
+            async with attempt as tx:
+                row = self._begun(scope, app, transcript_id, new.agent_id, new.at)
+                if not await store.insert(tx, row, self._clock()):
+                    raise ConflictError(f"transcript {transcript_id!r} is there already; take another id")
+                await self._put_states(tx, row, new)
+                write.result = await self._whole(tx, row)
+        return write.result
 
     async def get(self, scope: Scope, part: TranscriptPart) -> Transcript:
         """A transcript with a part of its entries. Raises NotFoundError."""
@@ -104,83 +103,78 @@ class TranscriptService:
     async def append(self, scope: Scope, app: str, transcript_id: str, change: TranscriptChange) -> Appended:
         """Append entries and set keys, together or not at all. An entry that is stored just so already is not stored
         again. Raises ConflictError where others wrote since `expected_version`, NotFoundError."""
+        answer: Answer[Appended] = Answer(
+            lambda done: _kept(app, transcript_id, appended=done.appended), _appended_before
+        )
+        write = self._introducer.writing(scope, answer)
+        async for attempt in write:
+            async with attempt as tx:
+                write.result = await self._append(tx, app, transcript_id, change)
+        return write.result
 
-        async def work(tx: Tx) -> Appended:
-            now = self._clock()
-            row, begun = await self._held_or_begun(tx, app, transcript_id, change)
-            known = await store.known(tx, app, transcript_id, change.entries) if change.entries else set[str]()
-            new = [each for each in change.entries if each.entry_id not in known]
-            if change.entries and not new:
-                return _appended(row, 0)
-            if not begun and change.expected_version not in (None, row.version):
-                raise ConflictError(
-                    f"transcript {transcript_id!r} has version {row.version}, not {change.expected_version}: others"
-                    " appended to it; read it again",
-                    current_version=row.version,
-                )
-            await self._put_states(tx, row, change)
-            await store.add_entries(tx, row, new, now)
-            row = replace(
-                row,
-                entry_count=row.entry_count + len(new),
-                version=row.version + 1,
-                updated_at=(new[-1].at or now) if new else now,
+    async def _append(self, tx: Tx, app: str, transcript_id: str, change: TranscriptChange) -> Appended:
+        now = self._clock()
+        row, begun = await self._held_or_begun(tx, app, transcript_id, change)
+        known = await store.known(tx, app, transcript_id, change.entries) if change.entries else set[str]()
+        new = [each for each in change.entries if each.entry_id not in known]
+        if change.entries and not new:
+            return _appended(row, 0)
+        if not begun and change.expected_version not in (None, row.version):
+            raise ConflictError(
+                f"transcript {transcript_id!r} has version {row.version}, not {change.expected_version}: others"
+                " appended to it; read it again",
+                current_version=row.version,
             )
-            await store.replace(tx, row, now)
-            return _appended(row, len(new))
-
-        # What a kept answer tells is how the transcript stands now.
-        async def given(tx: Tx, kept: Any) -> Appended:
-            return _appended(await _held(tx, app, transcript_id), int(kept["appended"]))
-
-        answer: Answer[Appended] = Answer(lambda done: _kept(app, transcript_id, appended=done.appended), given)
-        return await self._introducer.write(scope, work, answer=answer)
+        await self._put_states(tx, row, change)
+        await store.add_entries(tx, row, new, now)
+        row = replace(
+            row,
+            entry_count=row.entry_count + len(new),
+            version=row.version + 1,
+            updated_at=(new[-1].at or now) if new else now,
+        )
+        await store.replace(tx, row, now)
+        return _appended(row, len(new))
 
     async def remove_last_entry(self, scope: Scope, app: str, transcript_id: str) -> RemovedEntry:
         """Remove the last entry, also from the log, and return it. Raises NotFoundError."""
-
-        async def work(tx: Tx) -> RemovedEntry:
-            row = await _held(tx, app, transcript_id)
-            last = await store.entries(tx, app, transcript_id, after=0, since=None, last=1, limit=1)
-            if last:
-                row = await self._shortened(tx, row, row.entry_count - 1)
-            return RemovedEntry(
-                app=app,
-                transcript_id=transcript_id,
-                entry=last[0] if last else None,
-                entry_count=row.entry_count,
-                version=row.version,
-                updated_at=row.updated_at,
-            )
-
-        async def given(_tx: Tx, kept: Any) -> RemovedEntry:
-            raise NotFoundError(f"this request removed entry {kept['removed']} before; its content is gone")
-
         answer: Answer[RemovedEntry] = Answer(
-            lambda done: _kept(app, transcript_id, removed=done.entry.position if done.entry else 0), given
+            lambda done: _kept(app, transcript_id, removed=done.entry.position if done.entry else 0), _removed_before
         )
-        return await self._database.write(scope, work, answer=answer)
+        write = self._database.writing(scope, answer)
+        async for attempt in write:
+            async with attempt as tx:
+                row = await _held(tx, app, transcript_id)
+                last = await store.entries(tx, app, transcript_id, after=0, since=None, last=1, limit=1)
+                if last:
+                    row = await self._shortened(tx, row, row.entry_count - 1)
+                write.result = RemovedEntry(
+                    app=app,
+                    transcript_id=transcript_id,
+                    entry=last[0] if last else None,
+                    entry_count=row.entry_count,
+                    version=row.version,
+                    updated_at=row.updated_at,
+                )
+        return write.result
 
     async def clear(self, scope: Scope, app: str, transcript_id: str) -> Appended:
         """Remove all entries, also from the log; the transcript and its state stay. Raises NotFoundError."""
-
-        async def work(tx: Tx) -> Appended:
-            row = await _held(tx, app, transcript_id)
-            return _appended(await self._shortened(tx, row, 0) if row.entry_count else row, 0)
-
-        async def given(tx: Tx, _kept: Any) -> Appended:
-            return _appended(await _held(tx, app, transcript_id), 0)
-
-        return await self._database.write(scope, work, answer=Answer(lambda _: _kept(app, transcript_id), given))
+        answer: Answer[Appended] = Answer(lambda _: _kept(app, transcript_id), _appended_before)
+        write = self._database.writing(scope, answer)
+        async for attempt in write:
+            async with attempt as tx:
+                row = await _held(tx, app, transcript_id)
+                write.result = _appended(await self._shortened(tx, row, 0) if row.entry_count else row, 0)
+        return write.result
 
     async def delete(self, scope: Scope, app: str, transcript_id: str) -> Deleted:
         """Remove a transcript with its state, also from the log. Raises NotFoundError."""
-
-        async def work(tx: Tx) -> bool:
-            await store.delete(tx, await _held(tx, app, transcript_id), self._clock())
-            return True
-
-        await self._database.write(scope, work, answer=DONE)
+        write = self._database.writing(scope, DONE)
+        async for attempt in write:
+            async with attempt as tx:
+                await store.delete(tx, await _held(tx, app, transcript_id), self._clock())
+                write.result = True
         return Deleted(message=f"transcript {transcript_id!r} is deleted")
 
     async def state(self, scope: Scope, app: str) -> AppState:
@@ -290,6 +284,16 @@ def _appended(row: TranscriptRow, count: int) -> Appended:
         version=row.version,
         updated_at=row.updated_at,
     )
+
+
+async def _appended_before(tx: Tx, stored: Any) -> Appended:
+    """Return the answer to a repeated request, with the transcript as it is now."""
+    row = await _held(tx, stored["app"], stored["transcript_id"])
+    return _appended(row, int(stored.get("appended", 0)))
+
+
+async def _removed_before(_tx: Tx, stored: Any) -> RemovedEntry:
+    raise NotFoundError(f"this request removed entry {stored['removed']} before; its content is gone")
 
 
 def _kept(app: str, transcript_id: str, **more: int) -> Kept:

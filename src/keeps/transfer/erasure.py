@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from keeps.cache.redis import RedisCache, session_key, tenant_keys
@@ -41,21 +41,10 @@ class TenantService:
     async def erase_user(self, scope: Scope, user_id: str) -> ErasureReceipt:
         """Remove all that a user of the scope's tenant owns, and take them out of the log. Raises NotFoundError."""
         target = Scope(scope.tenant_id, user_id)
-
-        async def work(tx: Tx) -> ErasureReceipt:
-            await tx.execute(QUERIES["leave_shared_state"])
-            before = await _counts(tx, user_id)
-            if not any(before.values()):
-                raise NotFoundError(f"no user {user_id!r}")
-            events = before.pop("events")
-            await tx.fetch_row(QUERIES["erase_user"])
-            left = await _counts(tx, user_id)
-            return self._receipt(target, user_id, before, left, events)
-
         await self._check_left_over(target.tenant_id)
         await self._noted("begin", target.tenant_id, user_id)
         removed, left = await self._providers.erase(target)
-        receipt = await self._erase(target, work, target.tenant_id, user_id)
+        receipt = await self._erase(target, user_id)
         self._erased(target.tenant_id)
         if self._cache is not None:
             await self._cache.drop(session_key(target.tenant_id, target.user_id, ""), all_below=True)
@@ -63,14 +52,6 @@ class TenantService:
 
     async def erase_tenant(self, scope: Scope) -> ErasureReceipt:
         """Remove the scope's tenant: every row of every user, its log and its keys. Raises NotFoundError."""
-
-        async def work(tx: Tx) -> ErasureReceipt:
-            before = await _counts(tx, None)
-            if not any(before.values()):
-                raise NotFoundError(f"no tenant {scope.tenant_id!r}")
-            await tx.fetch_row(QUERIES["erase_tenant"])
-            return self._receipt(scope, None, before, await _counts(tx, None), 0)
-
         await self._check_left_over(scope.tenant_id)
         await self._noted("begin", scope.tenant_id)
         async with self._database.scoped(scope) as tx:
@@ -82,7 +63,7 @@ class TenantService:
             ):
                 total.update(found)
         self._providers.forget_folders([scope.tenant_id])
-        receipt = await self._erase(scope, work, scope.tenant_id)
+        receipt = await self._erase(scope, None)
         self._erased(scope.tenant_id)
         if self._cache is not None:
             await self._cache.drop(tenant_keys(scope.tenant_id), all_below=True)
@@ -99,16 +80,24 @@ class TenantService:
                     f" {tenant_id} --to {row['is_in']}, then erase"
                 )
 
-    async def _erase(self, scope: Scope, work: Callable[[Tx], Awaitable[ErasureReceipt]], *what: str) -> ErasureReceipt:
-        """In one transaction. That it is done is noted, also where there was nothing: or a restore would erase whoever
-        comes by that name later."""
+    async def _erase(self, scope: Scope, user_id: str | None) -> ErasureReceipt:
+        """Erase a user, or with None the tenant, in one transaction. Raises NotFoundError.
+
+        The end is noted even if there was nothing: otherwise a restore would erase whoever has that name later.
+        """
+        before: dict[str, int] = {}
+        left: dict[str, int] = {}
+        names = (scope.tenant_id,) if user_id is None else (scope.tenant_id, user_id)
         try:
-            receipt = await self._database.write(scope, work)
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    before, left = await (_erase_tenant(tx) if user_id is None else _erase_user(tx, user_id))
         except NotFoundError:
-            await self._noted("done", *what)
+            await self._noted("done", *names)
             raise
-        await self._noted("done", *what)
-        return receipt
+        await self._noted("done", *names)
+        redacted = 0 if user_id is None else before.pop("events")
+        return self._receipt(scope, user_id, before, left, redacted)
 
     async def _noted(self, state: Literal["begin", "done"], *what: str) -> None:
         """Wherever a backup may bring it back."""
@@ -125,22 +114,22 @@ class TenantService:
     async def set_quota(self, tenant_id: str, quota: Quota) -> TenantInfo:
         """What a tenant may hold: limits that are given change, None means no limit. Raises NotFoundError."""
         given = quota.model_fields_set
-
-        async def work(tx: Tx) -> TenantInfo:
-            row = await tx.fetch_row(
-                QUERIES["tenant_quota"],
-                tenant_id,
-                quota.max_memories,
-                quota.max_bytes,
-                "max_memories" in given,
-                "max_bytes" in given,
-            )
-            if row is None:
-                raise NotFoundError(f"no tenant {tenant_id!r}")
-            users = (await _counts(tx, None))["users"]
-            return TenantInfo(users=users, cell=tx.cell, **dict(row))
-
-        return await self._database.write(Scope(tenant_id), work)
+        info: TenantInfo | None = None
+        async for attempt in self._database.writing(Scope(tenant_id)):
+            async with attempt as tx:
+                row = await tx.fetch_row(
+                    QUERIES["tenant_quota"],
+                    tenant_id,
+                    quota.max_memories,
+                    quota.max_bytes,
+                    "max_memories" in given,
+                    "max_bytes" in given,
+                )
+                if row is not None:
+                    info = TenantInfo(users=(await _counts(tx, None))["users"], cell=tx.cell, **dict(row))
+        if info is None:
+            raise NotFoundError(f"no tenant {tenant_id!r}")
+        return info
 
     def _receipt(
         self, scope: Scope, user_id: str | None, before: dict[str, int], left: dict[str, int], redacted: int
@@ -165,6 +154,25 @@ def _with_providers(receipt: ErasureReceipt, removed: Mapping[str, int], left: M
             "complete": receipt.complete and not any(left.values()),
         }
     )
+
+
+async def _erase_user(tx: Tx, user_id: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Erase a user; return the counts of rows before and after."""
+    await tx.execute(QUERIES["leave_shared_state"])
+    before = await _counts(tx, user_id)
+    if not any(before.values()):
+        raise NotFoundError(f"no user {user_id!r}")
+    await tx.fetch_row(QUERIES["erase_user"])
+    return before, await _counts(tx, user_id)
+
+
+async def _erase_tenant(tx: Tx) -> tuple[dict[str, int], dict[str, int]]:
+    """Erase the tenant of the transaction; return the counts of rows before and after."""
+    before = await _counts(tx, None)
+    if not any(before.values()):
+        raise NotFoundError(f"no tenant {tx.scope.tenant_id!r}")
+    await tx.fetch_row(QUERIES["erase_tenant"])
+    return before, await _counts(tx, None)
 
 
 async def _counts(tx: Tx, user_id: str | None) -> dict[str, int]:

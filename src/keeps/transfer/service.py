@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from keeps.db.errors import MissingError
-from keeps.db.session import Database, Row, Tx
+from keeps.db.session import Database, Row
 from keeps.db.statements import Statement
-from keeps.export import Export, check_row
+from keeps.export import Export, ReadT, check_row
 from keeps.indexing.service import Indexer
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer, ensure_user
@@ -29,12 +29,12 @@ _STEP_CHARACTERS = 1 << 16
 OTHERS_AFTER, MOST_ERRORS = 200, 100
 
 
-class _Tried(Exception):
+class _RollBack(Exception):
     """Ends a transaction that only tried something."""
 
-    def __init__(self, done: bool) -> None:
+    def __init__(self, stored: bool) -> None:
         super().__init__()
-        self.done = done
+        self.stored = stored
 
 
 class TransferService:
@@ -116,28 +116,25 @@ class TransferService:
             raise validation_failed(error) from None
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ValidationFailedError(f"cannot be read: {error}") from None
-
-        async def work(tx: Tx) -> bool:
-            return await export.add(tx, read)
-
         if dry_run:
-            return await self._tried(owner, work)
-        done = await self._introducer.write(owner, work)
-        if done and kind in ("memory", "item"):
+            return await self._would_store(owner, export, read)
+        stored = False
+        async for attempt in self._introducer.writing(owner):
+            async with attempt as tx:
+                stored = await export.add(tx, read)
+        if stored and kind in ("memory", "item"):
             self._indexer.notice(owner)
-        return done
+        return stored
 
-    async def _tried(self, owner: Scope, work: Callable[[Tx], Awaitable[bool]]) -> bool:
-        """Whether it would be stored; it is taken back. What it refers to may be in a line that was taken back, too."""
-
-        async def tried(tx: Tx) -> None:
-            await ensure_user(tx)
-            raise _Tried(await work(tx))
-
+    async def _would_store(self, owner: Scope, export: Export[ReadT], read: ReadT) -> bool:
+        """Store a row, roll back, and return whether it was new; also True if it refers to an earlier line."""
         try:
-            await self._database.write(owner, tried)
-        except _Tried as found:
-            return found.done
+            async for attempt in self._database.writing(owner):
+                async with attempt as tx:
+                    await ensure_user(tx)
+                    raise _RollBack(await export.add(tx, read))  # noqa: TRY301  it ends the transaction
+        except _RollBack as rolled_back:
+            return rolled_back.stored
         except MissingError:
             return True
         raise AssertionError

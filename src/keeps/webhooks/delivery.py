@@ -119,10 +119,10 @@ class Delivery:
     async def _serve(self, tenant_id: str, webhook_id: UUID) -> int:
         scope = Scope(tenant_id, "keeps.webhooks")
         now = self._clock()
-        webhook = await self._database.write(
-            scope,
-            lambda tx: tx.fetch_row(self._queries["webhook_lease"], tenant_id, webhook_id, now, now + LEASE),
-        )
+        webhook: Row | None = None
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                webhook = await tx.fetch_row(self._queries["webhook_lease"], tenant_id, webhook_id, now, now + LEASE)
         if webhook is None:
             return 0
         async with self._database.scoped(scope) as tx:
@@ -187,31 +187,20 @@ class Delivery:
             again = now + timedelta(seconds=RETRY_SECONDS[attempts - 1])
             await self._release(scope, webhook_id, attempts, again, error)
             return
-        await self._database.write(
-            scope,
-            lambda tx: tx.execute(
-                self._queries["webhook_give_up"], scope.tenant_id, webhook_id, event.sequence, attempts, error, now
-            ),
-        )
+        await self._execute(scope, "webhook_give_up", webhook_id, event.sequence, attempts, error, now)
         await self._moved(scope, webhook_id, event.sequence, None)
         await self._release(scope, webhook_id, 0, now, error)
 
     async def _moved(self, scope: Scope, webhook_id: UUID, position: int, delivered_at: datetime | None) -> None:
-        leased = self._clock() + LEASE
-        await self._database.write(
-            scope,
-            lambda tx: tx.execute(
-                self._queries["webhook_moved"], scope.tenant_id, webhook_id, position, leased, delivered_at
-            ),
-        )
+        await self._execute(scope, "webhook_moved", webhook_id, position, self._clock() + LEASE, delivered_at)
 
     async def _release(self, scope: Scope, webhook_id: UUID, attempts: int, again: datetime, error: str | None) -> None:
-        await self._database.write(
-            scope,
-            lambda tx: tx.execute(
-                self._queries["webhook_release"], scope.tenant_id, webhook_id, attempts, again, error
-            ),
-        )
+        await self._execute(scope, "webhook_release", webhook_id, attempts, again, error)
+
+    async def _execute(self, scope: Scope, name: str, webhook_id: UUID, *values: object) -> None:
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                await tx.execute(self._queries[name], scope.tenant_id, webhook_id, *values)
 
 
 def _matches(wanted: str, kind: str) -> bool:

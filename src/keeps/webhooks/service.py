@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 from keeps.addresses import host_of, is_public
 from keeps.clock import Clock, new_id
-from keeps.db.session import Database, Row, Tx
-from keeps.db.statements import Statements
+from keeps.db.session import Database, Row
+from keeps.db.statements import Statement, Statements
 from keeps.scope import Scope
 from keeps.telemetry.metrics import Metrics
 from keeps.tenants.store import ensure_tenant
@@ -21,7 +20,6 @@ from keeps_client.validation import event_types
 
 QUERIES = Statements("keeps.webhooks")
 MAX_WEBHOOKS = 20
-Change = Callable[[Tx], Awaitable[Row | None]]
 
 
 class WebhookService:
@@ -49,25 +47,23 @@ class WebhookService:
             )
         secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
         webhook_id, now = new_id(), self._clock()
-
-        async def work(tx: Tx) -> int | None:
-            await ensure_tenant(tx)
-            row = await tx.fetch_row(
-                QUERIES["webhook_insert"],
-                scope.tenant_id,
-                webhook_id,
-                new.url,
-                list(new.types),
-                secret,
-                scope.user_id,
-                now,
-                MAX_WEBHOOKS,
-            )
-            return None if row is None else row["position"]
-
         await self._database.place(scope.tenant_id)
-        position = await self._database.write(scope, work)
-        if position is None:
+        row: Row | None = None
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                await ensure_tenant(tx)
+                row = await tx.fetch_row(
+                    QUERIES["webhook_insert"],
+                    scope.tenant_id,
+                    webhook_id,
+                    new.url,
+                    list(new.types),
+                    secret,
+                    scope.user_id,
+                    now,
+                    MAX_WEBHOOKS,
+                )
+        if row is None:
             raise ValidationFailedError(f"a tenant has at most {MAX_WEBHOOKS} webhooks; remove one first")
         return MadeWebhook(
             webhook_id=webhook_id,
@@ -75,7 +71,7 @@ class WebhookService:
             url=new.url,
             types=new.types,
             active=True,
-            position=position,
+            position=row["position"],
             attempts=0,
             next_attempt_at=now,
             created_by=scope.user_id,
@@ -99,16 +95,11 @@ class WebhookService:
 
     async def remove(self, scope: Scope, webhook_id: UUID) -> Webhook:
         """Remove a webhook. Raises NotFoundError."""
-        return await self._change(
-            scope, webhook_id, lambda tx: tx.fetch_row(QUERIES["webhook_delete"], scope.tenant_id, webhook_id)
-        )
+        return await self._change(scope, webhook_id, QUERIES["webhook_delete"])
 
     async def retry(self, scope: Scope, webhook_id: UUID) -> Webhook:
         """Send its dead letters again, and all events after the first of them. Raises NotFoundError."""
-        now = self._clock()
-        return await self._change(
-            scope, webhook_id, lambda tx: tx.fetch_row(QUERIES["webhook_retry"], scope.tenant_id, webhook_id, now)
-        )
+        return await self._change(scope, webhook_id, QUERIES["webhook_retry"], self._clock())
 
     def start(self) -> None:
         """Start delivery in the background, until `close`."""
@@ -129,8 +120,14 @@ class WebhookService:
     async def close(self) -> None:
         await self._delivery.close()
 
-    async def _change(self, scope: Scope, webhook_id: UUID, change: Change) -> Webhook:
-        held = {each.webhook_id: each for each in await self.list(scope)}.get(webhook_id)
-        if held is None or await self._database.write(scope, change) is None:
+    async def _change(self, scope: Scope, webhook_id: UUID, statement: Statement, *values: object) -> Webhook:
+        """Run a statement on a webhook; return it as it was before. Raises NotFoundError."""
+        webhook = {each.webhook_id: each for each in await self.list(scope)}.get(webhook_id)
+        row: Row | None = None
+        if webhook is not None:
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    row = await tx.fetch_row(statement, scope.tenant_id, webhook_id, *values)
+        if webhook is None or row is None:
             raise NotFoundError(f"no webhook {webhook_id}")
-        return held
+        return webhook

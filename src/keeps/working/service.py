@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -100,25 +100,26 @@ class WorkingService:
 
     async def put(self, scope: Scope, plan_id: str, new: NewWorkingItem) -> WorkingItem:
         """Store a value. Raises ConflictError, which carries what is there, when `expected_version` is not."""
-
-        async def work(tx: Tx) -> WorkingItem:
-            now = self._clock()
-            stored = await store.put(
-                tx,
-                plan_id,
-                new.key,
-                new.value,
-                expires_at=_expiry(new, now),
-                now=now,
-                expected=new.expected_version,
-                workflow=new.workflow,
-            )
-            if stored is None:
-                _check(new, await store.get(tx, plan_id, new.key, now))
-                raise AssertionError("a put without a row found another version")
-            return stored
-
-        return await self._write(scope, work, ITEM)
+        write = self._introducer.writing(scope, ITEM)
+        async for attempt in write:
+            async with attempt as tx:
+                await self._sweep(tx)
+                now = self._clock()
+                stored = await store.put(
+                    tx,
+                    plan_id,
+                    new.key,
+                    new.value,
+                    expires_at=_expiry(new, now),
+                    now=now,
+                    expected=new.expected_version,
+                    workflow=new.workflow,
+                )
+                if stored is None:
+                    _check(new, await store.get(tx, plan_id, new.key, now))
+                    raise AssertionError("a put without a row found another version")
+                write.result = stored
+        return write.result
 
     async def find(self, scope: Scope, plan_id: str, key: str) -> WorkingItem | None:
         async with self._database.scoped(scope) as tx:
@@ -141,12 +142,15 @@ class WorkingService:
         """Append, extend, merge or increment in one statement. Raises ValidationFailedError where something else is
         there."""
         operation, given = _operation(new)
-
-        async def work(tx: Tx) -> AtomicResult:
-            key, path, now = await self._place(tx, new)
-            return await store.change(tx, new.plan_id, key, path, operation, given, now, workflow=new.workflow)
-
-        return await self._write(scope, work, RESULT)
+        write = self._introducer.writing(scope, RESULT)
+        async for attempt in write:
+            async with attempt as tx:
+                await self._sweep(tx)
+                key, path, now = await self._place(tx, new)
+                write.result = await store.change(
+                    tx, new.plan_id, key, path, operation, given, now, workflow=new.workflow
+                )
+        return write.result
 
     async def delete(self, scope: Scope, plan_id: str, key: str) -> WorkingDeleted:
         """Remove a key, its value, and its values in the log, now. Raises NotFoundError where there is none."""
@@ -161,27 +165,24 @@ class WorkingService:
             count_deleted=count, message=f"{count} keys are deleted" if count else "there were no keys"
         )
 
-    async def _write(self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]) -> ResultT:
-        """A write; before it, at most once a minute, what is over goes from the tenant's table and log."""
-
-        async def sweeping(tx: Tx) -> ResultT:
-            if time.monotonic() >= self._swept.get(scope.tenant_id, 0.0):
-                if len(self._swept) >= 10_000:
-                    self._swept.clear()
-                self._swept[scope.tenant_id] = time.monotonic() + SWEEP_SECONDS
-                await store.sweep(tx, self._clock())
-            return await work(tx)
-
-        return await self._introducer.write(scope, sweeping, answer=answer)
+    async def _sweep(self, tx: Tx) -> None:
+        """Remove expired values from the tenant's table and log, at most once a minute."""
+        tenant_id = tx.scope.tenant_id
+        if time.monotonic() >= self._swept.get(tenant_id, 0.0):
+            if len(self._swept) >= 10_000:
+                self._swept.clear()
+            self._swept[tenant_id] = time.monotonic() + SWEEP_SECONDS
+            await store.sweep(tx, self._clock())
 
     async def _remove(self, scope: Scope, plan_id: str, key: str | None, *, workflow: bool = False) -> int:
-        async def work(tx: Tx) -> int:
-            now = self._clock()
-            keys = await store.delete(tx, plan_id, key, now, workflow=workflow)
-            await events.append(tx, [_deleted(tx, plan_id, each, now) for each in keys])
-            return len(keys)
-
-        return await self._database.write(scope, work, answer=COUNT)
+        write = self._database.writing(scope, COUNT)
+        async for attempt in write:
+            async with attempt as tx:
+                now = self._clock()
+                keys = await store.delete(tx, plan_id, key, now, workflow=workflow)
+                await events.append(tx, [_deleted(tx, plan_id, each, now) for each in keys])
+                write.result = len(keys)
+        return write.result
 
     async def _place(self, tx: Tx, new: AtomicChange) -> tuple[str, list[str], datetime]:
         """A path begins with a key; one that has points in it is meant whole where it is there."""

@@ -16,7 +16,6 @@ from urllib.parse import quote
 from keeps.ai.counted import CountedChat
 from keeps.ai.embedder import Embedder
 from keeps.clock import Clock, new_id
-from keeps.db.session import Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
@@ -116,19 +115,17 @@ class MarkdownFolders:
 
         Deleted contents are erased from the log, too, since the file was the only place that kept them.
         """
-
-        async def work(tx: Tx) -> None:
-            now = self._clock()
-            news: list[NewEvent] = []
-            for edit in edits:
-                subject = f"markdown/{edit.key}"
-                if edit.kind == "deleted":
-                    await tx.execute(QUERIES["provider_redact"], subject)
-                kind = "memory.written" if edit.kind == "written" else "memory.deleted"
-                news.append(NewEvent(new_id(), kind, subject, now, "private", scope.agent_id, entry_data(edit)))
-            await events.append(tx, news)
-
-        await self._introducer.write(scope, work)
+        async for attempt in self._introducer.writing(scope):
+            async with attempt as tx:
+                now = self._clock()
+                news: list[NewEvent] = []
+                for edit in edits:
+                    subject = f"markdown/{edit.key}"
+                    if edit.kind == "deleted":
+                        await tx.execute(QUERIES["provider_redact"], subject)
+                    kind = "memory.written" if edit.kind == "written" else "memory.deleted"
+                    news.append(NewEvent(new_id(), kind, subject, now, "private", scope.agent_id, entry_data(edit)))
+                await events.append(tx, news)
 
 
 def _within(parent: Path, name: str) -> Path:
