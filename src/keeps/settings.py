@@ -9,8 +9,9 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -148,9 +149,9 @@ def load_settings(
     database_url: str | None = None,
     given: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Settings from arguments (`given` by the names of variables), then KEEPS_* variables, then keeps.toml.
+    """Read settings from arguments (`given` by the names of variables), then KEEPS_* variables, then keeps.toml.
 
-    Raises ValidationFailedError for a value that cannot be used, naming it.
+    Raises ValidationFailedError, which names the setting, for a value that cannot be used.
     """
     environment = {**(os.environ if environment is None else environment), **(given or {})}
     place = Path(home or environment.get("KEEPS_HOME") or _default_home())
@@ -168,88 +169,28 @@ def load_settings(
             value = str(file[name])
         return value or None
 
-    # A key of its own goes only with an address of its own.
-    own_embedding = setting("embedding_base_url") is not None
-    dimensions = setting("embedding_dimensions")
-    url = database_url or setting("database_url")
-    read_urls, worker_url = tuple((setting("read_database_url") or "").split()), setting("worker_database_url")
-    for name, each in (
-        ("KEEPS_DATABASE_URL", url),
-        *(("KEEPS_READ_DATABASE_URL", one) for one in read_urls),
-        ("KEEPS_WORKER_DATABASE_URL", worker_url),
-    ):
-        if each is not None and not each.startswith(("postgresql://", "postgres://")):
-            raise ValidationFailedError(
-                f"{name} is not a PostgreSQL URL; write postgresql://keeps_app:password@host/database"
-            )
-    if url is None and (read_urls or worker_url):
+    names = [field.name for field in fields(Settings) if field.name not in ("home", "otlp_endpoint")]
+    values: dict[str, Any] = {
+        name: _READERS.get(name, _text)(f"KEEPS_{name.upper()}", text)
+        for name in names
+        if (text := (database_url if name == "database_url" else None) or setting(name)) is not None
+    }
+    if "database_url" not in values and ("read_database_url" in values or "worker_database_url" in values):
         raise ValidationFailedError(
             "KEEPS_READ_DATABASE_URL and KEEPS_WORKER_DATABASE_URL go with KEEPS_DATABASE_URL; an embedded database has"
             " no standbys"
         )
-    ttl = setting("default_ttl_days")
-    model_dir, markdown_folder = setting("model_dir"), setting("markdown_folder")
-    return Settings(
-        home=place,
-        database_url=url,
-        read_database_url=read_urls,
-        worker_database_url=worker_url,
-        pool_size=_whole("KEEPS_POOL_SIZE", setting("pool_size") or "10"),
-        embedder=_model("KEEPS_EMBEDDER", setting("embedder") or "local", EMBEDDERS),
-        reranker=_model("KEEPS_RERANKER", setting("reranker") or "none", RERANKERS),
-        embedding_model=setting("embedding_model") or "text-embedding-3-small",
-        embedding_dimensions=_whole("KEEPS_EMBEDDING_DIMENSIONS", dimensions) if dimensions else None,
-        embedding_base_url=setting("embedding_base_url") or setting("llm_base_url"),
-        embedding_api_key=setting("embedding_api_key") or (None if own_embedding else setting("llm_api_key")),
-        llm_base_url=setting("llm_base_url"),
-        llm_model=setting("llm_model") or "gpt-4o-mini",
-        llm_api_key=setting("llm_api_key"),
-        llm_tokens_per_day=_whole("KEEPS_LLM_TOKENS_PER_DAY", setting("llm_tokens_per_day") or "1000000", most=10**12),
-        session_hours=_whole("KEEPS_SESSION_HOURS", setting("session_hours") or "24", most=8_760),
-        max_content_characters=_whole(
-            "KEEPS_MAX_CONTENT_CHARACTERS",
-            setting("max_content_characters") or str(MAX_CONTENT_CHARACTERS),
-            most=MAX_CONTENT_CHARACTERS,
-        ),
-        state_visibility=_one_of("KEEPS_STATE_VISIBILITY", setting("state_visibility") or "private", Visibility),
-        default_ttl_days=_whole("KEEPS_DEFAULT_TTL_DAYS", ttl, most=36_500) if ttl else None,
-        cleanup_interval_hours=_whole(
-            "KEEPS_CLEANUP_INTERVAL_HOURS", setting("cleanup_interval_hours") or "24", most=720
-        ),
-        model_dir=Path(model_dir) if model_dir else None,
-        markdown_folder=Path(markdown_folder) if markdown_folder else None,
-        secret_keys=_listed(setting("secret_keys")),
-        databases_allow=_listed(setting("databases_allow")),
-        host=setting("host") or "127.0.0.1",
-        port=_whole("KEEPS_PORT", setting("port") or "8765", most=65_535),
-        auth=_one_of("KEEPS_AUTH", setting("auth"), AuthMode),
-        jwt_secret=setting("jwt_secret"),
-        jwks_url=setting("jwks_url"),
-        jwt_issuer=setting("jwt_issuer"),
-        jwt_audience=setting("jwt_audience"),
-        redis_url=setting("redis_url"),
-        cors_origins=_listed(setting("cors_origins")),
-        trusted_proxies=_networks("KEEPS_TRUSTED_PROXIES", setting("trusted_proxies")),
-        reads_per_minute=_whole("KEEPS_READS_PER_MINUTE", setting("reads_per_minute") or "600", most=10_000_000),
-        writes_per_minute=_whole("KEEPS_WRITES_PER_MINUTE", setting("writes_per_minute") or "100", most=10_000_000),
-        max_body_bytes=_whole("KEEPS_MAX_BODY_BYTES", setting("max_body_bytes") or str(8 << 20), most=1 << 30),
-        webhooks_allow_private=_one_of(
-            "KEEPS_WEBHOOKS_ALLOW_PRIVATE",
-            (setting("webhooks_allow_private") or "false").lower(),
-            Literal["true", "false"],
-        )
-        == "true",
-        timezone=_zone("KEEPS_TIMEZONE", setting("timezone") or "UTC"),
-        log_level=_one_of("KEEPS_LOG_LEVEL", (setting("log_level") or "info").lower(), LogLevel) or "info",
-        otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None,
-    )
+    if "embedding_base_url" not in values:  # The LLM's key goes to the LLM's address only.
+        values["embedding_base_url"] = values.get("llm_base_url")
+        values.setdefault("embedding_api_key", values.get("llm_api_key"))
+    return Settings(home=place, otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None, **values)
 
 
-def _model(variable: str, named: str, known: tuple[str, ...]) -> str:
-    where, _, which = named.partition(":")
-    if named not in known[:-2] and not (where in ("onnx", "hub") and which):
-        raise ValidationFailedError(f"{variable} is {named!r}; it must be one of {', '.join(known)}")
-    return named
+def _model(name: str, value: str, *, known: tuple[str, ...]) -> str:
+    source, _, model = value.partition(":")
+    if value not in known[:-2] and not (source in ("onnx", "hub") and model):
+        raise ValidationFailedError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
+    return value
 
 
 def _check_names(environment: Mapping[str, str], file: Mapping[str, object], path: Path) -> None:
@@ -291,20 +232,44 @@ def _default_home() -> Path:
     return SYSTEM_HOME if os.geteuid() == 0 else Path.home() / ".keeps"
 
 
-def _listed(value: str | None) -> tuple[str, ...]:
-    return tuple(each.strip() for each in (value or "").split(",") if each.strip())
+def _text(_: str, value: str) -> str:
+    return value
 
 
-def _networks(name: str, value: str | None) -> tuple[str, ...]:
-    listed = _listed(value)
-    for each in listed:
+def _path(_: str, value: str) -> Path:
+    return Path(value)
+
+
+def _list(_: str, value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _networks(name: str, value: str) -> tuple[str, ...]:
+    networks = _list(name, value)
+    for network in networks:
         try:
-            ip_network(each, strict=False)
+            ip_network(network, strict=False)
         except ValueError:
             raise ValidationFailedError(
-                f"{name} names {each!r}, which is no address or network; write 10.0.0.0/8, 192.0.2.1"
+                f"{name} names {network!r}, which is no address or network; write 10.0.0.0/8, 192.0.2.1"
             ) from None
-    return listed
+    return networks
+
+
+def _postgres(name: str, value: str) -> str:
+    if not value.startswith(("postgresql://", "postgres://")):
+        raise ValidationFailedError(
+            f"{name} is not a PostgreSQL URL; write postgresql://keeps_app:password@host/database"
+        )
+    return value
+
+
+def _postgres_list(name: str, value: str) -> tuple[str, ...]:
+    return tuple(_postgres(name, url) for url in value.split())
+
+
+def _true_or_false(name: str, value: str) -> bool:
+    return _one_of(name, value.lower(), known=Literal["true", "false"]) == "true"
 
 
 def _whole(name: str, value: str, *, most: int = 10_000) -> int:
@@ -321,8 +286,8 @@ def _zone(name: str, value: str) -> str:
     return value
 
 
-def _one_of(name: str, value: str | None, known: object) -> Any:
-    if value is not None and value not in get_args(known):
+def _one_of(name: str, value: str, *, known: object) -> str:
+    if value not in get_args(known):
         raise ValidationFailedError(f"{name} is {value!r}; it must be one of {', '.join(get_args(known))}")
     return value
 
@@ -334,3 +299,39 @@ def _read_file(path: Path) -> dict[str, object]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValidationFailedError(f"{path} is not valid TOML: {error}") from None
+
+
+def _lower_one_of(name: str, value: str, *, known: object) -> str:
+    return _one_of(name, value.lower(), known=known)
+
+
+_READERS: Mapping[str, Callable[[str, str], object]] = {
+    "database_url": _postgres,
+    "read_database_url": _postgres_list,
+    "worker_database_url": _postgres,
+    "pool_size": _whole,
+    "embedder": partial(_model, known=EMBEDDERS),
+    "reranker": partial(_model, known=RERANKERS),
+    "embedding_dimensions": _whole,
+    "llm_tokens_per_day": partial(_whole, most=10**12),
+    "session_hours": partial(_whole, most=8_760),
+    "max_content_characters": partial(_whole, most=MAX_CONTENT_CHARACTERS),
+    "state_visibility": partial(_one_of, known=Visibility),
+    "default_ttl_days": partial(_whole, most=36_500),
+    "cleanup_interval_hours": partial(_whole, most=720),
+    "model_dir": _path,
+    "markdown_folder": _path,
+    "secret_keys": _list,
+    "databases_allow": _list,
+    "port": partial(_whole, most=65_535),
+    "auth": partial(_one_of, known=AuthMode),
+    "cors_origins": _list,
+    "trusted_proxies": _networks,
+    "reads_per_minute": partial(_whole, most=10_000_000),
+    "writes_per_minute": partial(_whole, most=10_000_000),
+    "max_body_bytes": partial(_whole, most=1 << 30),
+    "webhooks_allow_private": _true_or_false,
+    "timezone": _zone,
+    "log_level": partial(_lower_one_of, known=LogLevel),
+}
+"""Functions that check and convert a setting, from the name of its variable and its text. Others are text."""

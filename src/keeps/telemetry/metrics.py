@@ -34,97 +34,58 @@ class Metrics:
     """What an engine measures, whoever drives it: a server, a worker, a program of yours."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-        self.jobs = Counter("keeps_memory_jobs", "Runs of background jobs.", ["job", "success"], registry=registry)
-        self.job_rows = Counter("keeps_memory_job_rows", "Rows that jobs changed.", ["job"], registry=registry)
-        self.job_seconds = Histogram(
-            "keeps_memory_job_seconds",
-            "Time of a job over one tenant.",
-            ["job"],
-            buckets=JOB_BUCKETS,
-            registry=registry,
+        self.registry = CollectorRegistry()
+        counter = partial(Counter, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        latest, summed = partial(_latest, registry=self.registry), partial(_summed, registry=self.registry)
+        self.jobs = counter("keeps_memory_jobs", "Runs of background jobs.", ["job", "success"])
+        self.job_rows = counter("keeps_memory_job_rows", "Rows that jobs changed.", ["job"])
+        self.job_seconds = histogram(
+            "keeps_memory_job_seconds", "Time of a job over one tenant.", ["job"], buckets=JOB_BUCKETS
         )
-        self.context_seconds = Histogram(
-            "keeps_memory_context_seconds", "Time to fill a context.", buckets=BUCKETS, registry=registry
+        self.context_seconds = histogram("keeps_memory_context_seconds", "Time to fill a context.", buckets=BUCKETS)
+        self.context_tokens = histogram("keeps_memory_context_tokens", "Tokens of a context.", buckets=TOKEN_BUCKETS)
+        self.context_sections = counter("keeps_memory_context_sections", "Contexts that showed a section.", ["section"])
+        self.context_degraded = counter("keeps_memory_context_degraded", "Contexts made without some source.")
+        self.documents = counter("keeps_memory_documents", "Documents that were sent.", ["format", "outcome"])
+        self.document_passages = counter(
+            "keeps_memory_document_passages", "Passages of documents, new and known.", ["outcome"]
         )
-        self.context_tokens = Histogram(
-            "keeps_memory_context_tokens", "Tokens of a context.", buckets=TOKEN_BUCKETS, registry=registry
-        )
-        self.context_sections = Counter(
-            "keeps_memory_context_sections", "Contexts that showed a section.", ["section"], registry=registry
-        )
-        self.context_degraded = Counter(
-            "keeps_memory_context_degraded", "Contexts made without some source.", registry=registry
-        )
-        self.documents = Counter(
-            "keeps_memory_documents", "Documents that were sent.", ["format", "outcome"], registry=registry
-        )
-        self.document_passages = Counter(
-            "keeps_memory_document_passages", "Passages of documents, new and known.", ["outcome"], registry=registry
-        )
-        self.document_seconds = Histogram(
+        self.document_seconds = histogram(
             "keeps_memory_document_parse_seconds",
             "Time to read a document in its own process, the wait included.",
             ["format"],
             buckets=JOB_BUCKETS,
-            registry=registry,
         )
-        self.queries = Counter(
-            "keeps_memory_database_queries", "Questions to databases.", ["dialect", "outcome"], registry=registry
+        self.queries = counter("keeps_memory_database_queries", "Questions to databases.", ["dialect", "outcome"])
+        self.cache = counter("keeps_memory_cache_requests", "What caches were asked.", ["cache", "result"])
+        self.llm_calls = counter("keeps_llm_calls", "Questions to the LLM.", ["job", "success"])
+        self.llm_tokens = counter("keeps_llm_tokens", "Tokens that the LLM counted.", ["job"])
+        self.embedding_waiting = summed(
+            "keeps_embedding_queue_texts", "Texts that wait for the embedding model.", ["kind"]
         )
-        self.cache = Counter(
-            "keeps_memory_cache_requests", "What caches were asked.", ["cache", "result"], registry=registry
+        self.embedding_seconds = histogram(
+            "keeps_embedding_seconds", "Time until texts were embedded, the wait included.", ["kind"], buckets=BUCKETS
         )
-        self.llm_calls = Counter("keeps_llm_calls", "Questions to the LLM.", ["job", "success"], registry=registry)
-        self.llm_tokens = Counter("keeps_llm_tokens", "Tokens that the LLM counted.", ["job"], registry=registry)
-        self.embedding_waiting = _summed(
-            "keeps_embedding_queue_texts", "Texts that wait for the embedding model.", ["kind"], registry=registry
+        self.rerankings = counter(
+            "keeps_rerankings", "Questions that the reranker was asked, by what came of it.", ["outcome"]
         )
-        self.embedding_seconds = Histogram(
-            "keeps_embedding_seconds",
-            "Time until texts were embedded, the wait included.",
-            ["kind"],
-            buckets=BUCKETS,
-            registry=registry,
-        )
-        self.rerankings = Counter(
-            "keeps_rerankings",
-            "Questions that the reranker was asked, by what came of it.",
-            ["outcome"],
-            registry=registry,
-        )
-        self.reranking_seconds = Histogram(
+        self.reranking_seconds = histogram(
             "keeps_reranking_seconds",
             "Time until the best hits were read together with their question, the wait included.",
             buckets=BUCKETS,
-            registry=registry,
         )
-        self.deliveries = Counter(
-            "keeps_webhook_deliveries", "Events sent to webhooks.", ["outcome"], registry=registry
+        self.deliveries = counter("keeps_webhook_deliveries", "Events sent to webhooks.", ["outcome"])
+        self.delivery_lag = histogram(
+            "keeps_webhook_delivery_lag_seconds", "From an event until a webhook took it.", buckets=LAG_BUCKETS
         )
-        self.delivery_lag = Histogram(
-            "keeps_webhook_delivery_lag_seconds",
-            "From an event until a webhook took it.",
-            buckets=LAG_BUCKETS,
-            registry=registry,
-        )
-        self.webhooks_behind = _latest(
-            "keeps_webhooks_behind", "Webhooks with events still to send.", registry=registry
-        )
-        self.webhook_lag = _latest(
-            "keeps_webhook_lag_seconds", "Age of the oldest event still to send.", registry=registry
-        )
-        self.jobs_queued = _latest(
-            "keeps_memory_jobs_queued", "The worker's queue, by status.", ["status"], registry=registry
-        )
-        self.storage = _latest("keeps_memory_storage_bytes", "Size of the database.", registry=registry)
-        self.pool = _summed(
-            "keeps_db_pool_connections", "Database connections, by state.", ["state"], registry=registry
-        )
-        self.pending = _latest(
-            "keeps_memory_index_pending", "Memories and items that wait for their vectors.", registry=registry
-        )
-        self.lag = _latest("keeps_memory_index_lag_seconds", "Age of the oldest that waits.", registry=registry)
+        self.webhooks_behind = latest("keeps_webhooks_behind", "Webhooks with events still to send.")
+        self.webhook_lag = latest("keeps_webhook_lag_seconds", "Age of the oldest event still to send.")
+        self.jobs_queued = latest("keeps_memory_jobs_queued", "The worker's queue, by status.", ["status"])
+        self.storage = latest("keeps_memory_storage_bytes", "Size of the database.")
+        self.pool = summed("keeps_db_pool_connections", "Database connections, by state.", ["state"])
+        self.pending = latest("keeps_memory_index_pending", "Memories and items that wait for their vectors.")
+        self.lag = latest("keeps_memory_index_lag_seconds", "Age of the oldest that waits.")
 
 
 class HttpMetrics:
