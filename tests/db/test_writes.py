@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import asyncpg
 import pytest
 
 from keeps.db.answers import plain
@@ -145,6 +146,18 @@ async def test_user_erased_by_another_process_is_introduced_again(
         async for attempt in introducer.writing(scope):
             async with attempt:
                 raise UserGoneError("gone again and again")
+
+
+@pytest.mark.parametrize("error", [asyncpg.InterfaceError("closed"), asyncpg.InternalClientError("not connected")])
+async def test_write_whose_connection_is_lost_is_tried_again(database: Database, tenant: str, error: Exception) -> None:
+    attempts = 0
+    async for attempt in database.writing(Scope(tenant, "alice")):
+        async with attempt as tx:
+            attempts += 1
+            if attempts == 1:
+                tx._connection.terminate()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+                raise error
+    assert attempts == 2
 
 
 async def test_transactions_do_not_nest(database: Database, tenant: str) -> None:

@@ -175,7 +175,7 @@ class Tx:
     def _check_leader(self, error: BaseException) -> None:
         """Raise LeaderGoneError for an error that means the server went away or became a standby before the commit."""
         gone = isinstance(error, LEADER_GONE) or (
-            isinstance(error, asyncpg.InterfaceError) and self._connection.is_closed()
+            isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError) and self._connection.is_closed()
         )
         if self._writes and gone:
             self._connection.terminate()
