@@ -8,8 +8,6 @@ callers saw, and at the end what was lost, doubled, and whether every row is wha
 
 from __future__ import annotations
 
-from keeps.events.service import EventService
-
 import argparse
 import asyncio
 import itertools
@@ -28,6 +26,7 @@ import aiohttp
 
 from keeps.db.embedded import inspect_home
 from keeps.engine import Keeps
+from keeps.events.service import EventService
 from keeps.scope import Scope
 
 WRITERS = 32

@@ -6,8 +6,6 @@ new release joins, and at the end every row is compared with the log.
 
 from __future__ import annotations
 
-from keeps.events.service import EventService
-
 import argparse
 import asyncio
 import json
@@ -17,6 +15,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from keeps.events.service import EventService
 
 ROOT = Path(__file__).parents[1]
 TENANTS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 
-from keeps.server.asgi import Scope
+from starlette.types import Scope
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _IPV6_PREFIX = 64

@@ -20,16 +20,18 @@ from keeps.db.repeats import repeatable
 from keeps.engine import Keeps
 from keeps.events.feed import MAX_OF_A_TENANT, MAX_OF_A_USER, MAX_SUBSCRIPTIONS
 from keeps.integrations.mcp.memory import memory_server
-from keeps.server.bodies import again, held_body
-from keeps.server.keyed import keyed
+from keeps.server.admission import admit
+from keeps.server.authorized_memory import AuthorizedMemory
+from keeps.server.bodies import buffered_body, replay_body
+from keeps.server.idempotency import repeatable_request
+from keeps.server.mounts import Mount
 from keeps.server.problems import encode, problem_of
-from keeps.server.served import ServedMemory, admitted
 from keeps.settings import Settings
 from keeps_client.errors import RateLimitedError, ValidationFailedError
 
 PATH = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource/mcp"
-_caller: ContextVar[ServedMemory] = ContextVar("keeps_mcp_caller")
+_caller: ContextVar[AuthorizedMemory] = ContextVar("keeps_mcp_caller")
 
 
 def _who() -> str:
@@ -37,7 +39,7 @@ def _who() -> str:
     return json.dumps([scope.tenant_id, scope.user_id, scope.agent_id])
 
 
-class McpMount:
+class McpMount(Mount):
     """The edge has asked for credentials, looked at Host and Origin, and bounded the body. Nothing is kept between
     requests, so that any server of an installation answers any of them."""
 
@@ -46,10 +48,9 @@ class McpMount:
     some_user = None
 
     def __init__(self, secret_keys: Sequence[str] = ()) -> None:
+        super().__init__()
         # A key for this purpose alone, from each of the service's secret keys.
         self._keys = [hmac.digest(each.encode(), b"keeps mcp request state", "sha256") for each in secret_keys]
-        self._keeps: Keeps | None = None
-        self._rates: Rates | None = None
         self._manager: StreamableHTTPSessionManager | None = None
         self._watching: dict[asyncio.Task[Any], tuple[str, str]] = {}
         """Which user each open stream belongs to."""
@@ -108,8 +109,8 @@ class McpMount:
             (name, value.strip(b" \t") if name.startswith(b"mcp-") else value) for name, value in scope["headers"]
         ]
         caller = scope["keeps.scope"]
-        scope["keeps.allowance"] = await admitted(self._rates, caller, "reader", reads=True)
-        memory = ServedMemory(self._keeps, caller, self._rates, scope["app"].state.turns)
+        scope["keeps.allowance"] = await admit(self._rates, caller, "reader", reads=True)
+        memory = AuthorizedMemory(self._keeps, caller, self._rates, scope["app"].state.concurrency)
         token = _caller.set(memory)
         task = asyncio.current_task()
         try:
@@ -118,9 +119,9 @@ class McpMount:
                 self._check_room(caller.tenant_id, caller.user_id)
                 self._watching[task] = caller.tenant_id, caller.user_id
             request = Request(scope, receive)
-            async with held_body(request) as given:
-                with repeatable(keyed(request, given, writes_once=False)):
-                    await self._manager.handle_request(scope, again(given, receive), send)
+            async with buffered_body(request) as given:
+                with repeatable(repeatable_request(request, given, writes_once=False)):
+                    await self._manager.handle_request(scope, replay_body(given, receive), send)
         finally:
             if task is not None:
                 self._watching.pop(task, None)
