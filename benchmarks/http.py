@@ -306,7 +306,7 @@ def _echo_app() -> Any:
         content: str
         n: int
 
-    async def echo(request: Request) -> Response:
+    async def echo(request: Any) -> Response:
         body = Echo.model_validate_json(await request.body())
         return Response(body.model_dump_json(), media_type="application/json")
 

@@ -43,6 +43,9 @@ async def buffered_body(request: Request, limit: int | None = None) -> AsyncGene
     Every body that is kept in memory is read here, after its sender was admitted. `limit` is a smaller number of bytes
     for this one. Raises UnavailableError when a user or tenant sends too much at once.
     """
+    if not any(name in request.headers for name in ("content-length", "transfer-encoding")):
+        yield b""
+        return
     budget: ByteBudget = request.app.state.byte_budget
     scope = request.scope["keeps.scope"]
     parts: list[bytes] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from functools import lru_cache
 
 from starlette.types import Scope
 
@@ -53,6 +54,7 @@ def _values(scope: Scope, wanted: bytes) -> list[str]:
     return [each.strip() for each in ",".join(lines).split(",") if each.strip()]
 
 
+@lru_cache(maxsize=4_096)
 def _address(text: str) -> _Address | None:
     """Parse an address as proxies write it: bare, in brackets, or with a port. IPv4 within IPv6 becomes IPv4."""
     host = text.strip('"')
