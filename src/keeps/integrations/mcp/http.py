@@ -1,4 +1,4 @@
-"""/mcp in `keeps serve`: streamable HTTP, stateless, for whoever the edge let in."""
+"""/mcp in `keeps serve`: streamable HTTP, stateless, for callers that the edge has authenticated."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ def _who() -> str:
 
 
 class McpMount(Mount):
-    """The edge has asked for credentials, looked at Host and Origin, and bounded the body. Nothing is kept between
-    requests, so that any server of an installation answers any of them."""
+    """Serves the tools of a memory, after the edge has checked credentials, Host, Origin and the size of the body.
+
+    No state is kept between requests, so that any server of an installation answers any of them.
+    """
 
     paths = (PATH,)
     challenge = METADATA
@@ -53,10 +55,10 @@ class McpMount(Mount):
         self._keys = [hmac.digest(each.encode(), b"keeps mcp request state", "sha256") for each in secret_keys]
         self._manager: StreamableHTTPSessionManager | None = None
         self._watching: dict[asyncio.Task[Any], tuple[str, str]] = {}
-        """Which user each open stream belongs to."""
+        """Tenant and user of each open stream."""
 
     def public(self, settings: Settings, origin: str) -> Mapping[str, object]:
-        """How a client finds out whose tokens are taken (RFC 9728)."""
+        """Return the document that names the issuers of accepted tokens (RFC 9728)."""
         issuer = settings.jwt_issuer
         servers = [issuer] if issuer and urlsplit(issuer).scheme in ("http", "https") else []
         document = {
@@ -83,7 +85,7 @@ class McpMount(Mount):
             task.cancel()
 
     def _check_room(self, tenant_id: str, user_id: str) -> None:
-        """Raise RateLimitedError where a user, a tenant or this server has too many open streams."""
+        """Raise RateLimitedError if a user, a tenant or this server has too many open streams."""
         users = list(self._watching.values())
         for whose, count, most in (
             ("this server", len(users), MAX_SUBSCRIPTIONS),

@@ -43,7 +43,7 @@ BodyT = TypeVar("BodyT", bound=BaseModel)
 
 
 class Mem0Mount(Mount):
-    """Answers `mem0.MemoryClient(api_key=…, host="…/mem0")` and what calls a self-hosted server of mem0's."""
+    """Serves `mem0.MemoryClient(api_key=…, host="…/mem0")` and clients of a self-hosted server of mem0's."""
 
     paths = (PATH,)
 
@@ -82,8 +82,10 @@ class Mem0Mount(Mount):
 
 
 def _payer(caller: Scope, request: Request, path: list[str], given: bytes) -> Scope:
-    """Whose rate a call uses up: of credentials for any user, that of the one user that it names; but where an id says
-    whose memory is meant, their own."""
+    """Return the caller whose rate a call uses up.
+
+    For credentials of any user it is the one user that the call names, unless an id says whose memory is meant.
+    """
     by_id = path[:-1] in _BY_ID and path not in _SEARCH
     if not caller.any_user or by_id or path[-1] in ("batch", "history"):
         return caller
@@ -198,7 +200,7 @@ def _read(model: type[BodyT], given: bytes) -> BodyT:
 
 
 def _asked(request: Request) -> Asking:
-    """Whose memories, as a query says it. mem0's own client writes filters as Python does."""
+    """Return the memories that a query asks for. mem0's own client writes filters as Python does."""
     query: dict[str, Any] = {name: value for name, value in request.query_params.items() if name in NAMES}
     if (filters := request.query_params.get("filters")) is not None:
         query["filters"] = _written(filters)
