@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from importlib.resources import files
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 import aiohttp
 import pytest
+from pydantic import model_validator
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 from yarl import URL
 
 from keeps.server.custom_routes import CUSTOM_ROUTES
+from keeps.server.parameters import Finding, read_parameters, validation_error
 from keeps.server.router import Route, Router
 from keeps.server.routes import operation_routes
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Wire
 
 SWAGGER_UI = "93b7b0862a80e2786f85b560be7693c2344354ffa7e7e224f850a54349724c31"
 """SHA-256 of swagger-ui-bundle.js as npm publishes it in swagger-ui-dist 5.31.0."""
@@ -214,6 +219,29 @@ async def test_a_wrong_if_match_is_refused(server_url: str, tenant: str, version
     ):
         assert answer.status == 422
         assert (await answer.json())["errors"][0]["field"] == "if_match"
+
+
+class Span(Wire):
+    first: int = 0
+    last: int = 9
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.first > self.last:
+            raise ValueError("first comes after last")
+        return self
+
+
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [("first=5&last=2", "query: first comes after last"), ("first=x&last=2", "first: must be a whole number")],
+)
+def test_a_rule_over_several_parameters_holds(query: str, detail: str) -> None:
+    endpoint = Endpoint("span", "GET", "/span", "reader", "spans", int, "", Span)
+    request = Request({"type": "http", "query_string": query.encode(), "path_params": {}, "headers": []})
+    findings: list[Finding] = []
+    assert read_parameters(endpoint, request, findings) is None
+    assert validation_error(findings).detail == detail
 
 
 def test_the_documentation_runs_the_published_script() -> None:

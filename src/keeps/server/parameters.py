@@ -40,7 +40,7 @@ def read_parameters(endpoint: Endpoint[Any, Any, Any], request: Request, finding
         params = model.model_validate(values)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        wrong: list[Finding] = [{**detail, "loc": detail["loc"][:1]} for detail in details]
+        wrong: list[Finding] = [{**detail, "loc": detail["loc"][:1] or ("query",)} for detail in details]
         findings += sorted(wrong, key=lambda finding: finding["loc"][0] not in path)
         return None
     slashes = {name: value.replace(SLASH, "/") for name, value in path.items() if SLASH in str(value)}
