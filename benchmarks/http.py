@@ -1,4 +1,4 @@
-"""Keeps over HTTP, beside a bare FastAPI echo, the least possible service, and the engine in process, all in one run.
+"""Keeps over HTTP, beside a bare Starlette echo, the least possible service, and the engine in process, all in one run.
 
     keeps bench http [--json]
 
@@ -93,7 +93,7 @@ async def _run() -> list[dict[str, str]]:
                     measured[name] = (await _median(port, request), await _rate(port, request))
                 for name in ("working-memory get", "working-memory put", "recall", "remember"):
                     median, rate = measured[name]
-                    beside = [("engine in process", in_process[name]), ("FastAPI echo", measured["echo"])]
+                    beside = [("engine in process", in_process[name]), ("Starlette echo", measured["echo"])]
                     if name in ("recall", "remember"):
                         other = "raw search" if name == "recall" else "raw add"
                         beside.append((f"least service: {other}", measured[other]))
@@ -297,21 +297,20 @@ def _keeps_app(url: str) -> Any:
 
 
 def _echo_app() -> Any:
-    from fastapi import FastAPI
     from pydantic import BaseModel
+    from starlette.applications import Starlette
+    from starlette.responses import Response
+    from starlette.routing import Route
 
     class Echo(BaseModel):
         content: str
         n: int
 
-    app = FastAPI()
+    async def echo(request: Any) -> Response:
+        body = Echo.model_validate_json(await request.body())
+        return Response(body.model_dump_json(), media_type="application/json")
 
-    async def echo(body: Echo) -> Echo:
-        return body
-
-    echo.__annotations__ = {"body": Echo, "return": Echo}
-    app.post("/echo")(echo)
-    return app
+    return Starlette(routes=[Route("/echo", echo, methods=["POST"])])
 
 
 def _raw_app(url: str) -> Any:

@@ -45,8 +45,8 @@ async def serving(keeps: Keeps, clock: Any = utc_now, **settings: Any) -> AsyncG
     listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     made = Settings(home=Path("unused"), **settings)
-    mounted, door = other_protocols(made, console=True), console_door(made, "a secret of the tests")
-    app = create_app(made, opening, clock=clock, mounted=mounted, door=door)
+    mounts, door = other_protocols(made, console=True), console_door(made, "a secret of the tests")
+    app = create_app(made, opening, clock=clock, mounts=mounts, door=door)
     config = uvicorn.Config(
         app, http=GuardedProtocol, log_config=None, access_log=False, ws="none", proxy_headers=False
     )

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import keeps
-from keeps.server.edge import PUBLIC
+from keeps.server.public_routes import PUBLIC_PATHS
 from keeps.settings import ABOUT
 
 ROOT = Path(__file__).parents[1]
@@ -151,7 +151,7 @@ def test_probes_are_answered_without_credentials() -> None:
         for container in pod["containers"]:
             ports = {each["name"]: each["containerPort"] for each in container["ports"]}
             probes = [value["httpGet"] for name, value in container.items() if name.endswith("Probe")]
-            assert {probe["path"] for probe in probes} <= PUBLIC
+            assert {probe["path"] for probe in probes} <= PUBLIC_PATHS
             assert {probe["port"] for probe in probes} <= set(ports)
             scraped = manifest["spec"]["template"]["metadata"]["annotations"]["prometheus.io/port"]
             assert int(scraped) in ports.values()

@@ -17,8 +17,10 @@ import numpy as np
 import openai  # noqa: F401  loading it takes half a second, which no step of a test is to take
 import pytest
 import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, Response
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from keeps.ai import artifacts
 from keeps.ai.local import MiniLM
@@ -169,8 +171,7 @@ class Remote:
         self.lie: Callable[[list[dict[str, Any]]], Any] | None = None
         self.awake = asyncio.Event()
         self.awake.set()
-        self.app = FastAPI()
-        self.app.post("/v1/embeddings")(self.embeddings)
+        self.app = Starlette(routes=[Route("/v1/embeddings", self.embeddings, methods=["POST"])])
 
     async def embeddings(self, request: Request) -> Response:
         body = await request.json()

@@ -25,7 +25,7 @@ from keeps.console.sessions import COOKIE, Session, Sessions
 from keeps.console.views import curve, quoted, stacked, word_diff
 from keeps.engine import Keeps, LocalAdmin, LocalMemory
 from keeps.scope import Scope
-from keeps.server.served import ServedMemory, _ServedAdmin
+from keeps.server.authorized_memory import AuthorizedMemory, _AuthorizedAdmin
 from keeps_client.models import NewKey
 from tests.console.rows import SHARED, asked, test_every_page_has_a_row
 from tests.server.test_matrix import MARK, alices, rows_of_alice
@@ -249,7 +249,7 @@ async def test_only_who_may_imports(secured_url: str, keeps: Keeps, tenant: str)
 
 
 def test_whatever_goes_around_the_operations_asks_for_the_role() -> None:
-    for kind, served in ((LocalMemory, ServedMemory), (LocalAdmin, _ServedAdmin)):
+    for kind, served in ((LocalMemory, AuthorizedMemory), (LocalAdmin, _AuthorizedAdmin)):
         own = {
             name
             for name, method in vars(kind).items()

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("alembic", "asyncpg", "fastapi", "numpy", "onnxruntime", "prometheus_client", "sqlalchemy", "tokenizers")
+HEAVY = ("alembic", "asyncpg", "numpy", "onnxruntime", "prometheus_client", "sqlalchemy", "starlette", "tokenizers")
 FIRST_USE = """
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

@@ -15,9 +15,9 @@ import pytest
 
 from keeps.engine import Keeps
 from keeps.scope import Scope
-from keeps.server import bodies, held, protocol
-from keeps.server.held import HeldBytes
-from keeps.server.public import KeptAnswer
+from keeps.server import bodies, byte_budget, protocol
+from keeps.server.byte_budget import ByteBudget
+from keeps.server.cached_response import CachedResponse
 from keeps.turns import FairSlots
 from keeps_client.errors import UnavailableError
 from tests.conftest import until
@@ -29,20 +29,20 @@ ENTRY = json.dumps({"entries": [{"entry_id": "e", "entry": [[number] for number 
 
 
 @pytest.fixture
-def made_held(monkeypatch: pytest.MonkeyPatch) -> list[HeldBytes]:
+def made_held(monkeypatch: pytest.MonkeyPatch) -> list[ByteBudget]:
     """The counters of each server that the test makes."""
-    made: list[HeldBytes] = []
+    made: list[ByteBudget] = []
 
-    def make() -> HeldBytes:
-        made.append(HeldBytes())
+    def make() -> ByteBudget:
+        made.append(ByteBudget())
         return made[-1]
 
-    monkeypatch.setattr("keeps.server.app.HeldBytes", make)
+    monkeypatch.setattr("keeps.server.app.ByteBudget", make)
     return made
 
 
 @pytest.fixture
-async def url(keeps: Keeps, made_held: list[HeldBytes]) -> AsyncIterator[str]:
+async def url(keeps: Keeps, made_held: list[ByteBudget]) -> AsyncIterator[str]:
     assert made_held == []
     async with serving(keeps, auth="jwt+keys", jwt_secret=JWT_SECRET) as address:
         yield address
@@ -102,7 +102,7 @@ async def fill(keeps: Keeps, tenant: str, count: int = 100) -> None:
 
 
 async def test_an_answer_that_nobody_reads_ends(
-    url: str, raw: Any, keeps: Keeps, tenant: str, made_held: list[HeldBytes], monkeypatch: pytest.MonkeyPatch
+    url: str, raw: Any, keeps: Keeps, tenant: str, made_held: list[ByteBudget], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(keeps, tenant)
     monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.3)
@@ -120,7 +120,7 @@ async def test_a_user_holds_only_so_many_unread_bytes(
 ) -> None:
     """Their size in memory counts, also where little of it is sent."""
     await fill(keeps, tenant)
-    monkeypatch.setattr(held, "OF_A_USER", 1_000_000)
+    monkeypatch.setattr(byte_budget, "USER_BYTES", 1_000_000)
     bearer = token(tenant, "alice", "reader")
     client = raw()
     client.send("GET", path, bearer, f"Accept-Encoding: {encoding}")
@@ -131,22 +131,22 @@ async def test_a_user_holds_only_so_many_unread_bytes(
 
 
 def test_one_user_cannot_use_up_what_a_tenant_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "OF_A_USER", 10)
-    monkeypatch.setattr(held, "OF_A_TENANT", 15)
-    monkeypatch.setattr(held, "OF_ALL", 20)
-    counted = HeldBytes()
+    monkeypatch.setattr(byte_budget, "USER_BYTES", 10)
+    monkeypatch.setattr(byte_budget, "TENANT_BYTES", 15)
+    monkeypatch.setattr(byte_budget, "TOTAL_BYTES", 20)
+    counted = ByteBudget()
     alice, bob, carol = Scope("t", "alice"), Scope("t", "bob"), Scope("u", "carol")
-    with counted.holding(alice, 10):
+    with counted.reserved(alice, 10):
         with pytest.raises(UnavailableError, match="for you"):
-            counted.take(alice, 1)
-        counted.take(bob, 5)
+            counted.reserve(alice, 1)
+        counted.reserve(bob, 5)
         with pytest.raises(UnavailableError, match="this tenant"):
-            counted.take(bob, 1)
-        counted.take(carol, 5)
+            counted.reserve(bob, 1)
+        counted.reserve(carol, 5)
         with pytest.raises(UnavailableError, match="all tenants"):
-            counted.take(carol, 1)
-    counted.add(bob, -5)
-    counted.add(carol, -5)
+            counted.reserve(carol, 1)
+    counted.release(bob, 5)
+    counted.release(carol, 5)
     assert (counted.total, counted._users, counted._tenants) == (0, {}, {})
 
 
@@ -162,7 +162,7 @@ BODIES = [
 @pytest.mark.parametrize("key", ["", "Idempotency-Key: k"])
 @pytest.mark.parametrize(("method", "path", "kind"), BODIES)
 async def test_every_body_counts_for_its_user(
-    url: str, raw: Any, tenant: str, made_held: list[HeldBytes], method: str, path: str, kind: str, key: str
+    url: str, raw: Any, tenant: str, made_held: list[ByteBudget], method: str, path: str, kind: str, key: str
 ) -> None:
     headers = [f"Content-Type: {kind}", "Content-Length: 5000000", *filter(None, [key])]
     client = raw()
@@ -244,8 +244,8 @@ async def test_requests_sent_ahead_of_their_answers_are_few(raw: Any, url: str) 
 async def test_what_anybody_may_read_is_made_once(keeps: Keeps, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keeps.server.app.METRICS_SECONDS", 60.0)
     made: list[int] = []
-    original = KeptAnswer._packed
-    monkeypatch.setattr(KeptAnswer, "_packed", lambda kept: made.append(1) or original(kept))
+    original = CachedResponse._compressed
+    monkeypatch.setattr(CachedResponse, "_compressed", lambda kept: made.append(1) or original(kept))
     async with serving(keeps) as url, aiohttp.ClientSession(url) as http:
 
         async def read(encoding: str) -> bytes:
@@ -308,7 +308,7 @@ async def test_a_form_is_short_unless_it_has_a_file(keeps: Keeps) -> None:
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
 async def test_slow_forms_hold_no_place(keeps: Keeps, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     slots = FairSlots(1, alone=1, beside=1)
-    monkeypatch.setattr("keeps.server.app.FairSlots", lambda *_, **__: slots)
+    monkeypatch.setattr("keeps.server.concurrency.tenant_slots", lambda _: slots)
     async with serving(keeps) as url:
         slow = [Raw(url) for _ in range(4)]
         for client in slow:

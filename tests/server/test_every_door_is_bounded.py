@@ -25,11 +25,11 @@ from keeps.cli.serving import other_protocols
 from keeps.console.pages import ROUTES as PAGES
 from keeps.engine import Keeps
 from keeps.scope import Scope
-from keeps.server import bodies, held, open_streams, protocol
-from keeps.server.edge import PUBLIC
-from keeps.server.held import HeldBytes
-from keeps.server.mount import ROUTER
-from keeps.server.special import health, router
+from keeps.server import bodies, byte_budget, open_streams, protocol
+from keeps.server.byte_budget import ByteBudget
+from keeps.server.custom_routes import CUSTOM_ROUTES
+from keeps.server.public_routes import PUBLIC_PATHS, public_routes
+from keeps.server.routes import operation_routes
 from keeps.settings import Settings
 from keeps.transfer.erasure import TenantService
 from keeps_client.models import NewKey
@@ -45,15 +45,17 @@ Going = tuple[aiohttp.ClientResponse, asyncio.Task[bytes]]
 def doors() -> list[tuple[str, str]]:
     """Method and path of everything that is served; of mounts that say no more, their path and something below it."""
     found: list[tuple[str, str]] = []
-    for route in [*ROUTER.routes, *router.routes, *health.routes, *(route for route, _ in PAGES)]:
+    for route in [*operation_routes(), *CUSTOM_ROUTES, *public_routes(), *(route for route, _ in PAGES)]:
         given: Any = route
         path = re.sub(r"\{[^}]*:uuid\}", str(UUID(int=1)), given.path)
+        for name in getattr(given, "uuid_names", ()):
+            path = path.replace(f"{{{name}}}", str(UUID(int=1)))
         path = re.sub(r"\{[^}]*\}", "x", path)
-        found += [(method, path) for method in sorted(given.methods - {"HEAD"})]
+        found += [(method, path) for method in sorted({*given.methods} - {"HEAD"})]
     for mounted in other_protocols(Settings(home=Path("unused")), console=True):
         for path in mounted.paths:
             found += [(method, path + "x" if path.endswith("/") else path) for method in UNKNOWN]
-    found += [("GET", path) for path in sorted(PUBLIC)]
+    found += [("GET", path) for path in sorted(PUBLIC_PATHS)]
     found += [(method, "/v1/nowhere") for method in UNKNOWN]
     return sorted(set(found))
 
@@ -65,10 +67,10 @@ def test_the_lists_hold_every_kind_of_door() -> None:
 
 
 @pytest.fixture
-async def impatient(keeps: Keeps, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[str, HeldBytes]]:
+async def impatient(keeps: Keeps, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[str, ByteBudget]]:
     """A server that waits tenths of seconds, where others wait for 10 to 300 s; and what it counts."""
-    counted = HeldBytes()
-    monkeypatch.setattr("keeps.server.app.HeldBytes", lambda: counted)
+    counted = ByteBudget()
+    monkeypatch.setattr("keeps.server.app.ByteBudget", lambda: counted)
     monkeypatch.setattr(bodies, "BODY_SECONDS", 0.5)
     monkeypatch.setattr(bodies, "WHOLE_SECONDS", 1.0)
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.5)
@@ -114,7 +116,7 @@ def kind_of(path: str) -> str:
 
 
 @pytest.mark.parametrize("role", [pytest.param("reader", marks=pytest.mark.load), "admin"])
-async def test_a_slow_body_ends_at_every_door(impatient: tuple[str, HeldBytes], tenant: str, role: str) -> None:
+async def test_a_slow_body_ends_at_every_door(impatient: tuple[str, ByteBudget], tenant: str, role: str) -> None:
     url, counted = impatient
     bearer = token(tenant, "alice", role)
     cookie = await cookie_of(url, bearer)
@@ -138,19 +140,19 @@ async def test_a_slow_body_ends_at_every_door(impatient: tuple[str, HeldBytes], 
 
 
 async def test_bodies_of_hundreds_of_connections_count(
-    impatient: tuple[str, HeldBytes], tenant: str, monkeypatch: pytest.MonkeyPatch
+    impatient: tuple[str, ByteBudget], tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At no door more is held for a user than one may have."""
     url, counted = impatient
-    monkeypatch.setattr(held, "OF_A_USER", 10 * BODY_BYTES)
-    most, take = 0, counted.take
+    monkeypatch.setattr(byte_budget, "USER_BYTES", 10 * BODY_BYTES)
+    most, take = 0, counted.reserve
 
     def taken(scope: Scope, size: int) -> None:
         nonlocal most
         take(scope, size)
         most = max(most, counted.total)
 
-    monkeypatch.setattr(counted, "take", taken)
+    monkeypatch.setattr(counted, "reserve", taken)
     bearer = token(tenant, "alice", "admin")
     clients: list[Raw] = []
     for _ in range(30):
@@ -196,7 +198,7 @@ async def endless(http: aiohttp.ClientSession, url: str, bearer: str) -> list[tu
 
 @pytest.mark.parametrize("end", ["key", "token", "user", pytest.param("tenant", marks=pytest.mark.load)])
 async def test_everything_that_goes_on_ends_with_its_credential(
-    impatient: tuple[str, HeldBytes], keeps: Keeps, tenant: str, end: str
+    impatient: tuple[str, ByteBudget], keeps: Keeps, tenant: str, end: str
 ) -> None:
     url, _ = impatient
     root = Scope(tenant, "root", roles=frozenset({"admin"}))

@@ -15,7 +15,7 @@ from benchmarks.neighbour import LOUD, Quiet, apart
 
 from keeps.engine import Keeps
 from keeps.scope import DEFAULT_USER_ID, Scope
-from keeps.server.turns import USER_ALONE
+from keeps.server.concurrency import USER_SLOTS
 from keeps.turns import FairSlots
 from tests.conftest import until
 from tests.serving import serving
@@ -53,7 +53,7 @@ def one_place(monkeypatch: pytest.MonkeyPatch) -> list[FairSlots]:
         made.append(FairSlots(1, alone=1, beside=1))
         return made[-1]
 
-    monkeypatch.setattr("keeps.server.app.FairSlots", make)
+    monkeypatch.setattr("keeps.server.concurrency.tenant_slots", make)
     return made
 
 
@@ -112,9 +112,9 @@ async def test_a_quiet_user_waits_behind_few_of_a_loud_one(
         await slots.take(tenant, 1)
         ask = {"query": "when is tea?"}
         loud = [asyncio.create_task(_post(http, tenant, "/v1/recall", ask, user="loud")) for _ in range(CALLERS)]
-        await until(lambda: len(slots._waiting.get(tenant, ())) == USER_ALONE, "as many wait as one user may")
+        await until(lambda: len(slots._waiting.get(tenant, ())) == USER_SLOTS, "as many wait as one user may")
         quiet = asyncio.create_task(_post(http, tenant, "/v1/recall", ask, user="quiet"))
-        await until(lambda: len(slots._waiting.get(tenant, ())) == USER_ALONE + 1, "the quiet user's waits next")
+        await until(lambda: len(slots._waiting.get(tenant, ())) == USER_SLOTS + 1, "the quiet user's waits next")
         slots.leave(tenant)
         assert await quiet == 200
         assert sum(not each.done() for each in loud) > CALLERS // 2

@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from keeps.engine import Keeps
-from keeps.server import edge
+from keeps.server import edge, request_metrics
 from tests.serving import JWT_SECRET, serving, token
 
 Lines = list[Any]
@@ -22,7 +22,8 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lines]:
     capture = structlog.testing.LogCapture()
     filtering = structlog.make_filtering_bound_logger(20)
     logger = structlog.wrap_logger(None, processors=[capture], wrapper_class=filtering)
-    monkeypatch.setattr(edge, "log", lambda: logger)
+    for module in (edge, request_metrics):
+        monkeypatch.setattr(module, "log", lambda: logger)
     yield capture.entries
     assert json.dumps(capture.entries)
 

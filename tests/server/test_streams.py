@@ -13,7 +13,7 @@ import pytest
 from keeps.engine import Keeps
 from keeps.events.service import EventService
 from keeps.scope import Scope
-from keeps.server import streams
+from keeps.server import event_stream
 from tests.conftest import until
 from tests.serving import serving, token
 
@@ -67,8 +67,8 @@ async def test_too_many_streams_of_a_user_are_refused(server_url: str, tenant: s
 async def test_a_stream_ends_after_a_while_so_that_access_is_asked_again(
     server_url: str, tenant: str, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(streams, "MAX_SECONDS", 0.2)
-    monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(event_stream, "MAX_SECONDS", 0.2)
+    monkeypatch.setattr(event_stream, "HEARTBEAT_SECONDS", 0.05)
     async with (
         aiohttp.ClientSession(headers=headers_of(tenant)) as http,
         http.get(f"{server_url}/v1/events/stream") as one,
@@ -89,7 +89,7 @@ async def test_a_reader_that_leaves_is_forgotten(keeps: Keeps, server_url: str, 
 
 
 async def test_a_slow_reader_is_cut_off_and_nobody_else_waits(keeps: Keeps, tenant: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(streams, "STALL_SECONDS", 1.0)
+    monkeypatch.setattr(event_stream, "STALL_SECONDS", 1.0)
     memory = keeps.memory(Scope(tenant, "alice"))
     async with serving(keeps) as url:
         parts = urlsplit(url)

@@ -19,10 +19,10 @@ from keeps.settings import AuthMode, Settings
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
-    from keeps.server.asgi import App
-    from keeps.server.mounting import Mounted
+    from keeps.server.mounts import Mount
 
 
 Roles = Annotated[list[str] | None, typer.Option("--role", help="reader, writer, admin or operator; several times.")]
@@ -158,7 +158,7 @@ class Application:
     console: str | None = None
     """Secret that seals cookies of the console without KEEPS_SECRET_KEYS; None: no console."""
 
-    def __call__(self) -> FastAPI:
+    def __call__(self) -> Starlette:
         from keeps import __version__
         from keeps.engine import Keeps
         from keeps.sandbox import keep_descriptors
@@ -177,16 +177,16 @@ class Application:
             settings,
             lambda: Keeps.open(settings.home, database_url=settings.database_url),
             work=self.work,
-            mounted=other_protocols(settings, console=self.console is not None),
+            mounts=other_protocols(settings, console=self.console is not None),
             door=None if self.console is None else console_door(settings, self.console),
         )
 
 
-def other_protocols(settings: Settings, *, console: bool = False) -> list[Mounted]:
+def other_protocols(settings: Settings, *, console: bool = False) -> list[Mount]:
     """Return mem0's API, the other protocols whose extras are installed, and the pages of the console."""
     from keeps.integrations.mem0 import Mem0Mount
 
-    protocols: list[Mounted] = [Mem0Mount()]
+    protocols: list[Mount] = [Mem0Mount()]
     if find_spec("mcp") is not None:
         from keeps.integrations.mcp.http import McpMount
 
@@ -198,7 +198,7 @@ def other_protocols(settings: Settings, *, console: bool = False) -> list[Mounte
     return protocols
 
 
-def console_door(settings: Settings, own: str) -> Callable[[App], App]:
+def console_door(settings: Settings, own: str) -> Callable[[ASGIApp], ASGIApp]:
     """Return the app that signs browsers in to the console.
 
     `own` seals its cookies if there are no KEEPS_SECRET_KEYS.

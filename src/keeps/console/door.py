@@ -13,10 +13,11 @@ from functools import cache
 from importlib.resources import files
 from urllib.parse import parse_qs
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from keeps.console.sessions import COOKIE, HOURS, MAX_CREDENTIAL, Session, Sessions
 from keeps.console.views import rendered
 from keeps.scope import check_id
-from keeps.server.asgi import App, Message, Receive, Scope, Send
 from keeps.server.bodies import short_body
 from keeps.server.problems import TITLES
 from keeps_client.errors import KeepsError
@@ -46,7 +47,7 @@ STATIC = ("keeps.css", "keeps.js", "keeps.svg", "vendor/htmx.min.js")
 class Door:
     """An ASGI app around the edge. `open_to_all`: without KEEPS_AUTH nobody signs in."""
 
-    def __init__(self, app: App, *, sessions: Sessions, open_to_all: bool) -> None:
+    def __init__(self, app: ASGIApp, *, sessions: Sessions, open_to_all: bool) -> None:
         self._app = app
         self._sessions = sessions
         self._open = open_to_all

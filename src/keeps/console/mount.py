@@ -23,10 +23,11 @@ from keeps.console.views import menu_for, rendered
 from keeps.demo.story import story_tenants
 from keeps.engine import Keeps, LocalAdmin
 from keeps.scope import Scope
-from keeps.server.bodies import again, check_charset, held_body
-from keeps.server.mounting import PlainMount
-from keeps.server.names import SLASH
-from keeps.server.served import ServedMemory, admitted
+from keeps.server.admission import admit
+from keeps.server.authorized_memory import AuthorizedMemory
+from keeps.server.bodies import buffered_body, check_charset, replay_body
+from keeps.server.mounts import Mount
+from keeps.server.urls import SLASH
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import RoleName
 
@@ -40,7 +41,7 @@ class Call:
 
     request: Request
     keeps: Keeps
-    memory: ServedMemory
+    memory: AuthorizedMemory
     scope: Scope
     rates: Rates | None
     body: bytes = b""
@@ -80,7 +81,7 @@ class Call:
     async def admit(self, role: RoleName) -> None:
         """Check the role and count a request that is no operation of the memory. Raises ForbiddenError."""
         reads = self.request.method == "GET"
-        self.request.scope["keeps.allowance"] = await admitted(self.rates, self.scope, role, reads=reads)
+        self.request.scope["keeps.allowance"] = await admit(self.rates, self.scope, role, reads=reads)
 
     async def form(self, role: RoleName = "writer") -> FormData:
         """Return the submitted form. Raises ForbiddenError for a missing role, ValidationFailedError."""
@@ -88,7 +89,7 @@ class Call:
         check_charset(self.request)
         try:
             if _is_multipart(self.request):
-                sent = Request(self.request.scope, again(self.body, self.request.receive))
+                sent = Request(self.request.scope, replay_body(self.body, self.request.receive))
                 return await sent.form(max_files=1, max_fields=MOST_FIELDS)
             read = partial(parse_qsl, keep_blank_values=True, max_num_fields=MOST_FIELDS)
             fields = await asyncio.to_thread(read, self.body.decode("utf-8", "replace"))
@@ -153,8 +154,8 @@ def read_moment(text: str, name: str) -> datetime | None:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-class Console(PlainMount):
-    """All pages below /ui (`keeps.server.mounting.Mounted`)."""
+class Console(Mount):
+    """All pages below /ui (`keeps.server.mounts.Mount`)."""
 
     paths = ("/ui/",)
 
@@ -165,12 +166,12 @@ class Console(PlainMount):
         request = Request(scope | {"path_params": route}, receive, send)
         caller: Scope = scope["keeps.scope"]
         assert self._keeps is not None
-        memory = ServedMemory(self._keeps, caller, self._rates)
+        memory = AuthorizedMemory(self._keeps, caller, self._rates)
         call = Call(request, self._keeps, memory, caller, self._rates)
         await call.admit("reader")
         # Read before a place is taken: whoever sends slowly waits for themselves.
         most = None if _is_multipart(request) else MOST_FORM
-        async with held_body(request, most) as body, request.app.state.turns.taken(caller):
+        async with buffered_body(request, most) as body, request.app.state.concurrency.slot(caller):
             response = await page(replace(call, body=body))
         await response(scope, receive, send)
 

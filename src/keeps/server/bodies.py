@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
+from starlette.types import Message, Receive
 
-from keeps.server.asgi import Message, Receive
-from keeps.server.held import HeldBytes
+from keeps.server.byte_budget import ByteBudget
 from keeps.text.json_parts import JsonParts
 from keeps_client.errors import PayloadTooLargeError, ValidationFailedError
 
@@ -24,72 +24,84 @@ UPLOAD_BYTES = 4 << 20
 async def short_body(receive: Receive, limit: int) -> bytes:
     """Return a body of at most `limit` bytes within `BODY_SECONDS`, for senders that are not authenticated yet."""
     body, more = b"", True
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    break
-                body += message.get("body", b"")
-                if len(body) > limit:
-                    raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
-                more = message.get("more_body", False)
-    except TimeoutError:
-        raise ValidationFailedError(f"the body took longer than {BODY_SECONDS:.0f} s") from None
+    async with _within(BODY_SECONDS):
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                break
+            body += message.get("body", b"")
+            if len(body) > limit:
+                raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
+            more = message.get("more_body", False)
     return body
 
 
 @asynccontextmanager
-async def held_body(request: Request, most: int | None = None) -> AsyncGenerator[bytes]:
+async def buffered_body(request: Request, limit: int | None = None) -> AsyncGenerator[bytes]:
     """Read the body, and count it for its user until the block ends.
 
-    Every body that is kept in memory is read here, after its sender was admitted. `most` limits this one further.
-    Raises UnavailableError when a user or tenant sends too much at once.
+    Every body that is kept in memory is read here, after its sender was admitted. `limit` is a smaller number of bytes
+    for this one. Raises UnavailableError when a user or tenant sends too much at once.
     """
-    budget: HeldBytes = request.app.state.held_bytes
+    if not any(name in request.headers for name in ("content-length", "transfer-encoding")):
+        yield b""
+        return
+    budget: ByteBudget = request.app.state.byte_budget
     scope = request.scope["keeps.scope"]
     parts: list[bytes] = []
     size = 0
     try:
-        try:
-            async with asyncio.timeout(WHOLE_SECONDS):
-                async for part in request.stream():
-                    budget.take(scope, len(part))
-                    parts.append(part)
-                    size += len(part)
-                    if most is not None and size > most:
-                        raise PayloadTooLargeError(f"a body has at most {most:,} bytes here")
-        except TimeoutError:
-            raise ValidationFailedError(f"the body took longer than {WHOLE_SECONDS:.0f} s") from None
-        given = b"".join(parts)
+        async with _within(WHOLE_SECONDS):
+            async for part in request.stream():
+                budget.reserve(scope, len(part))
+                parts.append(part)
+                size += len(part)
+                if limit is not None and size > limit:
+                    raise PayloadTooLargeError(f"a body has at most {limit:,} bytes here")
+        body = b"".join(parts)
         parts.clear()
-        yield given
+        yield body
     finally:
-        budget.add(scope, -size)
+        budget.release(scope, size)
 
 
 @asynccontextmanager
 async def uploading(request: Request) -> AsyncGenerator[None]:
     """Count an upload that is written to disk. Raises UnavailableError when a user sends too many at once."""
-    held: HeldBytes = request.app.state.held_bytes
-    with held.holding(request.scope["keeps.scope"], UPLOAD_BYTES):
-        try:
-            async with asyncio.timeout(WHOLE_SECONDS):
-                yield
-        except TimeoutError:
-            raise ValidationFailedError(f"the body took longer than {WHOLE_SECONDS:.0f} s") from None
+    budget: ByteBudget = request.app.state.byte_budget
+    with budget.reserved(request.scope["keeps.scope"], UPLOAD_BYTES):
+        async with _within(WHOLE_SECONDS):
+            yield
+
+
+@asynccontextmanager
+async def _within(seconds: float) -> AsyncGenerator[None]:
+    """Raise ValidationFailedError if the block takes longer."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise ValidationFailedError(f"the body took longer than {seconds:.0f} s") from None
+
+
+def check_json(request: Request) -> None:
+    """Raise unless the body is declared as JSON: a page of another site cannot send that without a preflight."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise ValidationFailedError("the body must be JSON, with the header Content-Type: application/json")
 
 
 def check_charset(request: Request) -> None:
-    """Raise for a form that is not UTF-8: Starlette accepts any codec that a sender names, and some are slow or
-    fail.
+    """Raise for a form that is not UTF-8.
+
+    Starlette accepts any codec that a sender names, and some are slow or fail.
     """
     _, options = parse_options_header(request.headers.get("content-type"))
     if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
         raise ValidationFailedError("a form must be UTF-8; leave its charset out")
 
 
-def few_parts(receive: Receive) -> Receive:
+def limit_json_parts(receive: Receive) -> Receive:
     """Return a `receive` that counts the parts of a JSON body as it arrives, whatever its content type."""
     parts = JsonParts()
 
@@ -101,7 +113,7 @@ def few_parts(receive: Receive) -> Receive:
     return counted
 
 
-def again(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` that replays a body in pieces, between which other requests get a turn."""
     place: int | None = 0
 
@@ -117,8 +129,8 @@ def again(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _soon(receive: Receive) -> Message:
-    """Return the next message of a body; a sender that pauses too long is refused."""
+async def _receive_in_time(receive: Receive) -> Message:
+    """Return the next message of a body. Raises ValidationFailedError for a sender that pauses too long."""
     try:
         async with asyncio.timeout(BODY_SECONDS):
             return await receive()
@@ -126,12 +138,13 @@ async def _soon(receive: Receive) -> Message:
         raise ValidationFailedError(f"the body paused for more than {BODY_SECONDS:.0f} s") from None
 
 
-def limited(receive: Receive, limit: int) -> Receive:
+def limit_size(receive: Receive, limit: int) -> Receive:
+    """Return a `receive` that raises for a body that is too long, or that pauses too long."""
     size, more = 0, True
 
     async def counted() -> Message:
         nonlocal size, more
-        message = await (_soon(receive) if more else receive())
+        message = await (_receive_in_time(receive) if more else receive())
         more = message.get("more_body", False)
         size += len(message.get("body", b""))
         if size > limit:

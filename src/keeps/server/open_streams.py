@@ -1,4 +1,4 @@
-"""Answers that go on for long: each ends soon after the credential that opened it, or the user whose it is."""
+"""Long responses: each ends soon after its credential, or after its user is erased."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from keeps.tenants.store import QUERIES
 from keeps_client.errors import ForbiddenError, KeepsError, UnauthenticatedError, ValidationFailedError
 
 CHECK_SECONDS = 1.5
-"""Between two checks. With access.identity.KEY_SECONDS it must stay well below the 10 seconds that are promised."""
+"""Seconds between two checks. With access.identity.KEY_SECONDS they must stay well below the promised 10 seconds."""
 CHECK_TIMEOUT_SECONDS = 3.0
-CHECKED_AT_ONCE = 8
+CONCURRENT_CHECKS = 8
 UNCHECKED_SECONDS = 9.0
-"""After so long without a check a stream is ended: whoever reads it comes again, and is asked who they are."""
+"""Seconds without a check after which a stream is ended: its reader reconnects, and is authenticated again."""
 
 
 @dataclass(slots=True, eq=False)
 class OpenStream:
-    """One answer on its way, and the task that sends it."""
+    """One response, and the task that sends it."""
 
     task: asyncio.Task[object]
     headers: Mapping[str, str]
     scope: Scope
     some_user: str | None
     user_since: datetime | None = None
-    """When the user's row was made, from the first check that found one."""
+    """Time at which the user's row was created, from the first check that found one."""
     checked_at: float = field(default_factory=time.monotonic)
     ended: bool = False
 
@@ -43,7 +43,7 @@ class OpenStream:
 
 
 class OpenStreams:
-    """All answers of this process that have begun and go on."""
+    """All responses of this process that have begun and go on."""
 
     def __init__(self) -> None:
         self._streams: set[OpenStream] = set()
@@ -56,7 +56,7 @@ class OpenStreams:
 
     @asynccontextmanager
     async def checked(self, authenticator: Authenticator, database: Database) -> AsyncGenerator[None]:
-        """End streams whose credential or user has gone, for as long as the server runs."""
+        """End streams whose credential or user is gone, for as long as the server runs."""
         task = asyncio.create_task(self._check_all(authenticator, database))
         try:
             yield
@@ -70,7 +70,7 @@ class OpenStreams:
             await asyncio.sleep(CHECK_SECONDS)
             try:
                 await self._check_once(authenticator, database)
-            except Exception as error:  # noqa: BLE001  the next round looks again; without one no stream would end
+            except Exception as error:  # noqa: BLE001  the next round checks again
                 log().error("streams could not be checked", error=type(error).__name__)
             for stream in list(self._streams):
                 if time.monotonic() - stream.checked_at > UNCHECKED_SECONDS:
@@ -78,46 +78,46 @@ class OpenStreams:
                     stream.end()
 
     async def _check_once(self, authenticator: Authenticator, database: Database) -> None:
-        """End each stream whose credential or user has gone. All credentials are asked first, several at once; then all
-        users in one statement, on Keeps' own connections: no tenant's load delays another's check."""
-        places = asyncio.Semaphore(CHECKED_AT_ONCE)
+        """End each stream whose credential or user is gone.
+
+        Credentials are checked first, several at once; then all users in one statement, on connections of Keeps' own:
+        no tenant's load delays another's check.
+        """
+        slots = asyncio.Semaphore(CONCURRENT_CHECKS)
 
         async def check(stream: OpenStream) -> bool | None:
-            async with places:
-                return await _credential_holds(stream, authenticator)
+            async with slots:
+                return await _is_credential_valid(stream, authenticator)
 
         streams = list(self._streams)
-        held = [
-            stream
-            for stream, holds in zip(streams, await asyncio.gather(*map(check, streams)), strict=True)
-            if self._goes_on(stream, holds)
-        ]
-        users = list({(stream.scope.tenant_id, stream.scope.user_id) for stream in held})
+        results = zip(streams, await asyncio.gather(*map(check, streams)), strict=True)
+        valid = [stream for stream, is_valid in results if self._stays_open(stream, is_valid)]
+        users = list({(stream.scope.tenant_id, stream.scope.user_id) for stream in valid})
         if not users:
             return
-        asked = [tenant_id for tenant_id, _ in users], [user_id for _, user_id in users]
-        found = await database.cells.everywhere(QUERIES["users_since"], *asked, seconds=CHECK_TIMEOUT_SECONDS)
-        since = {(row["tenant_id"], row["user_id"]): row["since"] for rows in found.values() for row in rows}
-        whole = len(found) == len(await database.cells.all())
-        for stream in held:
+        ids = [tenant_id for tenant_id, _ in users], [user_id for _, user_id in users]
+        cells = await database.cells.everywhere(QUERIES["users_since"], *ids, seconds=CHECK_TIMEOUT_SECONDS)
+        since = {(row["tenant_id"], row["user_id"]): row["since"] for rows in cells.values() for row in rows}
+        all_answered = len(cells) == len(await database.cells.all())
+        for stream in valid:
             user = stream.scope.tenant_id, stream.scope.user_id
-            if user not in since and not whole:
-                continue  # the cell that would know is away
+            if user not in since and not all_answered:
+                continue  # the user's cell may be away
             if stream.user_since is None:
                 stream.user_since = since.get(user)
             if stream.user_since != since.get(user):
                 stream.end()
             stream.checked_at = time.monotonic()
 
-    def _goes_on(self, stream: OpenStream, holds: bool | None) -> bool:
-        """Return whether a stream is to be looked at further; end it where its credential has gone."""
-        if holds is False and stream in self._streams:
+    def _stays_open(self, stream: OpenStream, is_valid: bool | None) -> bool:
+        """Return whether a stream is to be checked further; end it if its credential is invalid."""
+        if is_valid is False and stream in self._streams:
             stream.end()
-        return holds is True and stream in self._streams
+        return is_valid is True and stream in self._streams
 
 
-async def _credential_holds(stream: OpenStream, authenticator: Authenticator) -> bool | None:
-    """Return whether the credential that opened a stream still says the same; None where nobody can tell."""
+async def _is_credential_valid(stream: OpenStream, authenticator: Authenticator) -> bool | None:
+    """Return whether the credential of a stream still gives the same scope; None if that cannot be checked."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
             scope = await authenticator.scope_of(stream.headers, some_user=stream.some_user, leeway_seconds=0)

@@ -52,20 +52,16 @@ class Problem(TypedDict):
 
 def problem_of(error: KeepsError, request_id: str) -> Problem:
     problem = _problem(error.code, error.status, error.detail, request_id)
-    match error:
-        case ValidationFailedError(errors=errors) if errors:
-            problem["errors"] = errors
-        case ConflictError():
-            problem["current_version"] = error.current_version
-            problem["current"] = error.current
-        case QueryRefusedError():
-            problem["rule"] = error.rule
-        case DatabaseFailedError():
-            problem["kind"] = error.kind
-        case RateLimitedError():
-            problem["retry_after_seconds"] = error.retry_after_seconds
-        case _:
-            pass
+    if isinstance(error, ValidationFailedError) and error.errors:
+        problem["errors"] = error.errors
+    elif isinstance(error, ConflictError):
+        problem["current_version"], problem["current"] = error.current_version, error.current
+    elif isinstance(error, QueryRefusedError):
+        problem["rule"] = error.rule
+    elif isinstance(error, DatabaseFailedError):
+        problem["kind"] = error.kind
+    elif isinstance(error, RateLimitedError):
+        problem["retry_after_seconds"] = error.retry_after_seconds
     return problem
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from functools import lru_cache
 
-from keeps.server.asgi import Scope
+from starlette.types import Scope
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _IPV6_PREFIX = 64
@@ -53,6 +54,7 @@ def _values(scope: Scope, wanted: bytes) -> list[str]:
     return [each.strip() for each in ",".join(lines).split(",") if each.strip()]
 
 
+@lru_cache(maxsize=4_096)
 def _address(text: str) -> _Address | None:
     """Parse an address as proxies write it: bare, in brackets, or with a port. IPv4 within IPv6 becomes IPv4."""
     host = text.strip('"')

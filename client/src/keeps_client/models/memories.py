@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, Union
 from uuid import UUID
 
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, model_validator
@@ -39,6 +39,8 @@ ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgot
 
 Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]
 MAX_KEY_CHARACTERS = 255
+MAX_FILTER_CHARACTERS = 20_000
+"""Maximum characters of filters as JSON in a query."""
 Key = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_KEY_CHARACTERS)]
 Label = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
 Tags = Annotated[tuple[Tag, ...], Field(fail_fast=True, max_length=MAX_TAGS)]
@@ -185,19 +187,25 @@ class Receipt(Wire):
     failed_providers: tuple[str, ...] = ()
 
 
-def _parsed(filters: object) -> object:
+def _parse_filters(filters: object) -> object:
     """Return filters from JSON, the form that they have in a query."""
     if not isinstance(filters, str):
         return filters
+    if len(filters) > MAX_FILTER_CHARACTERS:
+        raise ValueError(f"String should have at most {MAX_FILTER_CHARACTERS} characters")
     try:
-        return json.loads(filters)
+        parsed = json.loads(filters)
     except (ValueError, RecursionError):
         raise ValueError("filters is not JSON") from None
+    if parsed is not None and not isinstance(parsed, dict):
+        raise ValueError('a filter is an object such as {"kind": {"eq": "semantic"}}')
+    return parsed
 
 
+_FiltersAsJson = Annotated[str, Field(max_length=MAX_FILTER_CHARACTERS)]
 FiltersText = Annotated[
     dict[str, JsonValue] | None,
-    BeforeValidator(_parsed),
+    BeforeValidator(_parse_filters, json_schema_input_type=Union[_FiltersAsJson, None]),  # noqa: UP007
     Field(description="Filters as JSON"),
 ]
 

@@ -1,4 +1,4 @@
-"""/mcp in `keeps serve`: streamable HTTP, stateless, for whoever the edge let in."""
+"""/mcp in `keeps serve`: streamable HTTP, stateless, for callers that the edge has authenticated."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from keeps.db.repeats import repeatable
 from keeps.engine import Keeps
 from keeps.events.feed import MAX_OF_A_TENANT, MAX_OF_A_USER, MAX_SUBSCRIPTIONS
 from keeps.integrations.mcp.memory import memory_server
-from keeps.server.bodies import again, held_body
-from keeps.server.keyed import keyed
+from keeps.server.admission import admit
+from keeps.server.authorized_memory import AuthorizedMemory
+from keeps.server.bodies import buffered_body, replay_body
+from keeps.server.idempotency import repeatable_request
+from keeps.server.mounts import Mount
 from keeps.server.problems import encode, problem_of
-from keeps.server.served import ServedMemory, admitted
 from keeps.settings import Settings
 from keeps_client.errors import RateLimitedError, ValidationFailedError
 
 PATH = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource/mcp"
-_caller: ContextVar[ServedMemory] = ContextVar("keeps_mcp_caller")
+_caller: ContextVar[AuthorizedMemory] = ContextVar("keeps_mcp_caller")
 
 
 def _who() -> str:
@@ -37,25 +39,26 @@ def _who() -> str:
     return json.dumps([scope.tenant_id, scope.user_id, scope.agent_id])
 
 
-class McpMount:
-    """The edge has asked for credentials, looked at Host and Origin, and bounded the body. Nothing is kept between
-    requests, so that any server of an installation answers any of them."""
+class McpMount(Mount):
+    """Serves the tools of a memory, after the edge has checked credentials, Host, Origin and the size of the body.
+
+    No state is kept between requests, so that any server of an installation answers any of them.
+    """
 
     paths = (PATH,)
     challenge = METADATA
     some_user = None
 
     def __init__(self, secret_keys: Sequence[str] = ()) -> None:
+        super().__init__()
         # A key for this purpose alone, from each of the service's secret keys.
         self._keys = [hmac.digest(each.encode(), b"keeps mcp request state", "sha256") for each in secret_keys]
-        self._keeps: Keeps | None = None
-        self._rates: Rates | None = None
         self._manager: StreamableHTTPSessionManager | None = None
         self._watching: dict[asyncio.Task[Any], tuple[str, str]] = {}
-        """Which user each open stream belongs to."""
+        """Tenant and user of each open stream."""
 
     def public(self, settings: Settings, origin: str) -> Mapping[str, object]:
-        """How a client finds out whose tokens are taken (RFC 9728)."""
+        """Return the document that names the issuers of accepted tokens (RFC 9728)."""
         issuer = settings.jwt_issuer
         servers = [issuer] if issuer and urlsplit(issuer).scheme in ("http", "https") else []
         document = {
@@ -82,7 +85,7 @@ class McpMount:
             task.cancel()
 
     def _check_room(self, tenant_id: str, user_id: str) -> None:
-        """Raise RateLimitedError where a user, a tenant or this server has too many open streams."""
+        """Raise RateLimitedError if a user, a tenant or this server has too many open streams."""
         users = list(self._watching.values())
         for whose, count, most in (
             ("this server", len(users), MAX_SUBSCRIPTIONS),
@@ -108,8 +111,8 @@ class McpMount:
             (name, value.strip(b" \t") if name.startswith(b"mcp-") else value) for name, value in scope["headers"]
         ]
         caller = scope["keeps.scope"]
-        scope["keeps.allowance"] = await admitted(self._rates, caller, "reader", reads=True)
-        memory = ServedMemory(self._keeps, caller, self._rates, scope["app"].state.turns)
+        scope["keeps.allowance"] = await admit(self._rates, caller, "reader", reads=True)
+        memory = AuthorizedMemory(self._keeps, caller, self._rates, scope["app"].state.concurrency)
         token = _caller.set(memory)
         task = asyncio.current_task()
         try:
@@ -118,9 +121,9 @@ class McpMount:
                 self._check_room(caller.tenant_id, caller.user_id)
                 self._watching[task] = caller.tenant_id, caller.user_id
             request = Request(scope, receive)
-            async with held_body(request) as given:
-                with repeatable(keyed(request, given, writes_once=False)):
-                    await self._manager.handle_request(scope, again(given, receive), send)
+            async with buffered_body(request) as given:
+                with repeatable(repeatable_request(request, given, writes_once=False)):
+                    await self._manager.handle_request(scope, replay_body(given, receive), send)
         finally:
             if task is not None:
                 self._watching.pop(task, None)

@@ -20,13 +20,12 @@ from keeps.integrations.mem0.calls import Calls
 from keeps.integrations.mem0.filters import users_named
 from keeps.integrations.mem0.shapes import NAMES, Adding, Asking, Batch, Changing, NotSupportedError, Searching, added
 from keeps.scope import Scope, check_actor
-from keeps.server.bodies import held_body
-from keeps.server.keyed import keyed
-from keeps.server.lean import check_json
-from keeps.server.mounting import PlainMount
-from keeps.server.names import SLASH
+from keeps.server.admission import admit
+from keeps.server.bodies import buffered_body, check_json
+from keeps.server.idempotency import repeatable_request
+from keeps.server.mounts import Mount
 from keeps.server.problems import problem_of
-from keeps.server.served import admitted
+from keeps.server.urls import SLASH
 from keeps_client.checked import validation_failed
 from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.models import RoleName
@@ -43,8 +42,8 @@ _READING = (*_SEARCH, *_LIST)
 BodyT = TypeVar("BodyT", bound=BaseModel)
 
 
-class Mem0Mount(PlainMount):
-    """Answers `mem0.MemoryClient(api_key=…, host="…/mem0")` and what calls a self-hosted server of mem0's."""
+class Mem0Mount(Mount):
+    """Serves `mem0.MemoryClient(api_key=…, host="…/mem0")` and clients of a self-hosted server of mem0's."""
 
     paths = (PATH,)
 
@@ -69,22 +68,24 @@ class Mem0Mount(PlainMount):
         reads = method == "GET" or (method == "POST" and path in _READING)
         role: RoleName = "reader" if reads else "writer"
         if not caller.any_user:
-            request.scope["keeps.allowance"] = await admitted(self._rates, caller, role, reads=reads)
+            request.scope["keeps.allowance"] = await admit(self._rates, caller, role, reads=reads)
         require(caller.roles, role)
-        async with held_body(request) as given:
+        async with buffered_body(request) as given:
             if given and method != "GET":
                 check_json(request)
             if caller.any_user:  # the body says whose rate is used up
                 payer = _payer(caller, request, path, given)
-                request.scope["keeps.allowance"] = await admitted(self._rates, payer, role, reads=reads)
-            async with request.app.state.turns.taken(caller):
-                with repeatable(keyed(request, given, writes_once=False)):
+                request.scope["keeps.allowance"] = await admit(self._rates, payer, role, reads=reads)
+            async with request.app.state.concurrency.slot(caller):
+                with repeatable(repeatable_request(request, given, writes_once=False)):
                     return await _done(Calls(self._keeps, caller), request, method, path, given)
 
 
 def _payer(caller: Scope, request: Request, path: list[str], given: bytes) -> Scope:
-    """Whose rate a call uses up: of credentials for any user, that of the one user that it names; but where an id says
-    whose memory is meant, their own."""
+    """Return the caller whose rate a call uses up.
+
+    For credentials of any user it is the one user that the call names, unless an id says whose memory is meant.
+    """
     by_id = path[:-1] in _BY_ID and path not in _SEARCH
     if not caller.any_user or by_id or path[-1] in ("batch", "history"):
         return caller
@@ -199,7 +200,7 @@ def _read(model: type[BodyT], given: bytes) -> BodyT:
 
 
 def _asked(request: Request) -> Asking:
-    """Whose memories, as a query says it. mem0's own client writes filters as Python does."""
+    """Return the memories that a query asks for. mem0's own client writes filters as Python does."""
     query: dict[str, Any] = {name: value for name, value in request.query_params.items() if name in NAMES}
     if (filters := request.query_params.get("filters")) is not None:
         query["filters"] = _written(filters)

@@ -1,4 +1,4 @@
-"""Content for callers without credentials: made rarely, in a thread, and cached."""
+"""A cached response for callers without credentials, made rarely and in a thread."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from starlette.responses import Response
 Prepare = Callable[[], Awaitable[object]]
 
 
-class KeptAnswer:
-    """An answer that is the same for everybody, plain and compressed.
+class CachedResponse:
+    """A response that is the same for everybody, plain and compressed.
 
     Args:
         make: Makes the content; called in a thread, by one request at a time.
@@ -35,25 +35,25 @@ class KeptAnswer:
         self._prepare = prepare
         self._seconds = seconds
         self._headers = {"Content-Type": media_type, "Cache-Control": cache_control, "Vary": "Accept-Encoding"}
-        self._kept: tuple[bytes, bytes] | None = None
-        self._until = 0.0
+        self._cached: tuple[bytes, bytes] | None = None
+        self._expires_at = 0.0
         self._lock = asyncio.Lock()
 
     async def response(self, request: Request) -> Response:
-        plain, packed = await self._content()
+        plain, compressed = await self._content()
         if "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(packed, headers={**self._headers, "Content-Encoding": "gzip"})
+            return Response(compressed, headers={**self._headers, "Content-Encoding": "gzip"})
         return Response(plain, headers=self._headers)
 
     async def _content(self) -> tuple[bytes, bytes]:
         async with self._lock:
-            if self._kept is None or time.monotonic() >= self._until:
+            if self._cached is None or time.monotonic() >= self._expires_at:
                 if self._prepare is not None:
                     await self._prepare()
-                self._kept = await asyncio.to_thread(self._packed)
-                self._until = float("inf") if self._seconds is None else time.monotonic() + self._seconds
-            return self._kept
+                self._cached = await asyncio.to_thread(self._compressed)
+                self._expires_at = float("inf") if self._seconds is None else time.monotonic() + self._seconds
+            return self._cached
 
-    def _packed(self) -> tuple[bytes, bytes]:
+    def _compressed(self) -> tuple[bytes, bytes]:
         plain = self._make()
         return plain, gzip.compress(plain, 4, mtime=0)

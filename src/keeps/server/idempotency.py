@@ -9,7 +9,7 @@ from starlette.requests import Request
 from keeps.db import repeats
 
 
-def keyed(request: Request, body: bytes, *, writes_once: bool = True) -> repeats.Request | None:
+def repeatable_request(request: Request, body: bytes, *, writes_once: bool = True) -> repeats.Request | None:
     """Return the identity under which a request may be sent again; None without a key, or for a read.
 
     `writes_once`: it has at most one write with an answer. Otherwise each write is identified by its content.
@@ -20,6 +20,6 @@ def keyed(request: Request, body: bytes, *, writes_once: bool = True) -> repeats
     agent, version = request.scope["keeps.scope"].agent_id or "", request.headers.get("if-match", "")
     parts = (request.method, request.scope["path"], agent, version)
     encoded = (part.encode("utf-8", "replace") for part in parts)
-    asked = hashlib.sha256(b"\n".join((*encoded, request.scope["query_string"], b"")))
-    asked.update(body)
-    return repeats.Request(key, asked.digest(), writes_once=writes_once)
+    digest = hashlib.sha256(b"\n".join((*encoded, request.scope["query_string"], b"")))
+    digest.update(body)
+    return repeats.Request(key, digest.digest(), writes_once=writes_once)

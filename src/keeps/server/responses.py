@@ -1,56 +1,56 @@
-"""Responses of the edge."""
+"""Sends the response of a request, with headers and limits that all responses share."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from keeps.access.rates import Allowance
-from keeps.server.asgi import App, Message, Receive, Scope, Send
 from keeps.server.bodies import PIECE_BYTES
-from keeps.server.held import HeldBytes
+from keeps.server.byte_budget import ByteBudget
 from keeps.server.open_streams import OpenStream, OpenStreams
 from keeps.server.problems import Problem, encode
 
 _ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
-"""Caches in between ignore `X-API-Key`, and would give one user's answer to the next."""
+"""Caches in between ignore `X-API-Key`, and would give one user's response to the next."""
 
 
-class Answer:
-    """A response that carries the headers common to all."""
+class ResponseWriter:
+    """Sends one response."""
 
-    def __init__(self, scope: Scope, send: Send, request_id: str, streams: OpenStreams, held: HeldBytes) -> None:
+    def __init__(self, scope: Scope, send: Send, request_id: str, streams: OpenStreams, budget: ByteBudget) -> None:
         self._scope = scope
         self._send = send
         self.request_id = request_id
         self.status = 499
         """Logged when the client disconnects before there is an answer."""
         self._streams = streams
-        self._bytes = held
+        self._budget = budget
         self._task = asyncio.current_task()  # a response may send from others
         self._stream: OpenStream | None = None
-        self._of_events = False
-        self._held = 0
-        """Bytes of the answer that are counted for the caller."""
+        self._is_event_stream = False
+        self._reserved = 0
+        """Bytes of the body that are counted for the caller."""
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = message["headers"]
-            self._hold(headers)
+            self._reserve(headers)
             self.status = message["status"]
-            self._of_events = any(
+            self._is_event_stream = any(
                 name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers
             )
-            if self._of_events:
-                self._begin()
+            if self._is_event_stream:
+                self._register()
             message["headers"] = [*headers, (b"x-request-id", self.request_id.encode()), *self._rates()]
-            message["headers"] += [each for each in _ALWAYS if not any(name == each[0] for name, _ in headers)]
+            message["headers"] += [header for header in _ALWAYS if not any(name == header[0] for name, _ in headers)]
             await self._send(message)
             return
         body, more = message.get("body", b""), message.get("more_body", False)
         if (more or len(body) > PIECE_BYTES) and self._stream is None:
-            self._begin()
+            self._register()
         # The server waits before each piece until the one before is read; the connection ends where that takes long.
         for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
             piece = body[start : start + PIECE_BYTES]
@@ -58,32 +58,32 @@ class Answer:
         last = body[max(0, (len(body) - 1) // PIECE_BYTES) * PIECE_BYTES :]
         await self._send({"type": "http.response.body", "body": last, "more_body": more})
 
-    def counting(self, app: App) -> App:
+    def counting(self, app: ASGIApp) -> ASGIApp:
         """Wrap an app so that its answer counts at its size in memory, before compression."""
 
-        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
-            async def sent(message: Message) -> None:
+        async def counting_app(scope: Scope, receive: Receive, send: Send) -> None:
+            async def reserve_and_send(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    self._hold(message["headers"])
+                    self._reserve(message["headers"])
                 await send(message)
 
-            await app(scope, receive, sent)
+            await app(scope, receive, reserve_and_send)
 
-        return counted
+        return counting_app
 
-    def _hold(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    def _reserve(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Count a long answer until it is sent. Raises UnavailableError when the same user leaves many unread."""
         scope = self._scope.get("keeps.scope")
         size = next((int(value) for name, value in headers if name == b"content-length"), 0)
-        if size > PIECE_BYTES and scope is not None and not self._held:
-            self._bytes.take(scope, size)
-            self._held = size
+        if size > PIECE_BYTES and scope is not None and not self._reserved:
+            self._budget.reserve(scope, size)
+            self._reserved = size
 
-    def _begin(self) -> None:
+    def _register(self) -> None:
         """Register a long answer, so that its credentials are checked while it is sent."""
-        asked = self._scope.get("keeps.asked")
-        if self._task is not None and asked is not None:
-            headers, some_user = asked
+        credentials = self._scope.get("keeps.credentials")
+        if self._task is not None and credentials is not None:
+            headers, some_user = credentials
             self._stream = OpenStream(self._task, headers, self._scope["keeps.scope"], some_user)
             self._streams.add(self._stream)
 
@@ -94,20 +94,14 @@ class Answer:
 
     async def end(self) -> None:
         """End a stream of events in order; any other answer is cut off, which the closed connection shows."""
-        if self._of_events:
+        if self._is_event_stream:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def close(self) -> None:
-        if self._held:
-            self._bytes.add(self._scope["keeps.scope"], -self._held)
+        if self._reserved:
+            self._budget.release(self._scope["keeps.scope"], self._reserved)
         if self._stream is not None:
             self._streams.remove(self._stream)
-
-    async def json(self, document: object) -> None:
-        body = json.dumps(document).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
-        await self._send({"type": "http.response.body", "body": body})
 
     async def problem(self, problem: Problem, challenge: str | None = None) -> None:
         """Send a problem. `challenge` says where to get credentials."""
@@ -115,8 +109,8 @@ class Answer:
             return  # the answer has begun: all that is left is to end it
         status, headers, body = encode(problem)
         if status == 401 and challenge is not None:
-            said = (b"www-authenticate", f'Bearer resource_metadata="{challenge}"'.encode("latin-1", "replace"))
-            headers = [said if name == b"www-authenticate" else (name, value) for name, value in headers]
+            header = (b"www-authenticate", f'Bearer resource_metadata="{challenge}"'.encode("latin-1", "replace"))
+            headers = [header if name == b"www-authenticate" else (name, value) for name, value in headers]
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 

@@ -36,7 +36,7 @@ class EventStream(Response):
             first = await self._subscription.next_batch(0)
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             sending = asyncio.create_task(self._send_all(first, send))
-            leaving = asyncio.create_task(_left(receive))
+            leaving = asyncio.create_task(_wait_for_disconnect(receive))
             try:
                 await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -51,7 +51,7 @@ class EventStream(Response):
             while loop.time() < end:
                 # An id alone is no event, but readers keep it: so they know where they are, also when all is filtered
                 # out.
-                body = _encoded(batch) + b"id: %d\n\n" % self._subscription.position
+                body = _encode(batch) + b"id: %d\n\n" % self._subscription.position
                 async with asyncio.timeout(STALL_SECONDS):
                     await send({"type": "http.response.body", "body": body, "more_body": True})
                 batch = await self._subscription.next_batch(HEARTBEAT_SECONDS)
@@ -62,13 +62,13 @@ class EventStream(Response):
             return  # ending without the end of the body closes the connection
 
 
-def _encoded(batch: Iterable[Event]) -> bytes:
+def _encode(batch: Iterable[Event]) -> bytes:
     return b"".join(
         b"id: %d\nevent: %s\ndata: %s\n\n" % (event.sequence, event.type.encode(), event.model_dump_json().encode())
         for event in batch
     )
 
 
-async def _left(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
