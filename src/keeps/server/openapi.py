@@ -10,9 +10,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from keeps.server.edge import PUBLIC
+from keeps.server.examples import PARAMETERS, example_of
 from keeps_client.endpoints import ENDPOINTS
 from keeps_client.models import Document as StoredDocument
-from keeps_client.models.examples import PARAMETERS, example_of
 
 _ERRORS = {
     "401": "No usable credentials (`unauthenticated`).",
