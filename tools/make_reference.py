@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
 from pathlib import Path
+from typing import Any
 
-import click
 import typer
 from prometheus_client.metrics_core import Metric
 
@@ -70,21 +70,22 @@ def library() -> Iterator[str]:
 
 def cli() -> Iterator[str]:
     yield "# Command line\n\n`keeps COMMAND --help` says every option. `--json` prints JSON."
-    yield "`--tenant`, `--user` and `--agent` say who acts, `--url` talks to a server.\n"
+    yield "`--tenant`, `--user` and `--agent` say who acts, `--url` talks to a server."
+    yield "`keeps call NAME key=value` runs any [operation](http.md); `keeps call` lists them.\n"
     yield "| command | what it does |\n| --- | --- |"
     group = typer.main.get_command(app)
     for name, command in _commands(group, "keeps"):
         yield f"| `{name}` | {_line(command.help or '')} |"
 
 
-def _commands(command: click.Command, name: str) -> Iterable[tuple[str, click.Command]]:
-    children = getattr(command, "commands", None)
-    if children is None:
+def _commands(command: Any, name: str) -> Iterable[tuple[str, Any]]:
+    if not hasattr(command, "list_commands"):
         yield name, command
         return
-    for child in sorted(children):
-        if not children[child].hidden:
-            yield from _commands(children[child], f"{name} {child}")
+    for child in sorted(command.list_commands(None)):
+        found = command.get_command(None, child)
+        if not found.hidden:
+            yield from _commands(found, f"{name} {child}")
 
 
 def problems() -> Iterator[str]:

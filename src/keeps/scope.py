@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from keeps.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.models import ContextRequest, RecallRequest
 from keeps_client.models.memories import Visibility
 from keeps_client.validation import named_id
 from keeps_client.zones import named_zone
 
-DEFAULT_TENANT_ID = "00000000-0000-0000-0000-000000000000"
-DEFAULT_USER_ID = "default"
 SHARED_USER_ID = "(shared)"
 """Owns the plans and task contexts that all users of a tenant share. Row security keeps them from other tenants, and
 everybody's own from everybody else, as it keeps the rows of any two users apart."""

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 
 class Forks:
@@ -55,10 +56,13 @@ def _serve() -> None:
     import typer.main
 
     import keeps.bootstrap  # noqa: F401  what most commands need
+    from keeps.cli.lazy import COMMANDS
     from keeps.cli.main import app, main
 
     typer.main.get_command = functools.cache(typer.main.get_command)
-    typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
+    for name in COMMANDS:
+        group.get_command(None, name)
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()

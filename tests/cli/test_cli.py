@@ -274,6 +274,8 @@ def test_the_demo_shows_what_it_promises(new_home: Callable[..., Path]) -> None:
     assert "of another tenant: 0" in shown.replace("\n", " ")
     assert "true on 01 August: Alice lives in Leeds." in shown
     assert "true on 01 November: Alice lives in Lisbon." in shown
+    assert "yes  Globex took the place of Acme" in shown
+    assert "NO" not in shown
     tenants = [row["tenant_id"] for row in cli.json("tenants", "list")]
     assert tenants
     for tenant in tenants:

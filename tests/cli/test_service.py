@@ -119,6 +119,8 @@ def test_every_command_can_talk_to_a_server(cli: Cli, served: Served, tmp_path: 
     assert "by-url" in cli("tenants", "list", "--url", served.url).stdout
     assert cli.json("tenants", "erase-user", "alice", "--yes", *other)["complete"] is True
     assert "unavailable" in cli("list", "--url", "http://127.0.0.1:9", code=1).stderr
+    assert cli.json("call", "create_plan", "goal_event=trip", *there)["user_id"] == "alice"
+    assert "needs goal_event" in cli("call", "create_plan", *there, code=2).stderr
 
 
 def test_keys_are_made_used_and_revoked(cli: Cli) -> None:

@@ -32,7 +32,7 @@ class InThreads:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The sync client is generated from the async one, and `make_sync.py --check` proves that, so a few cases do."""
+    """Run few cases with the sync client: its transport differs, the rest is generated (`make_sync.py --check`)."""
     if "memory" in metafunc.fixturenames:
         sync_too = metafunc.definition.get_closest_marker("sync_client") is not None
         metafunc.parametrize("memory", ["engine", "client", *["sync"] * sync_too], indirect=True)

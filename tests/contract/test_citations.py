@@ -96,7 +96,6 @@ async def cited_pages(memory: Any) -> list[tuple[str, int | None]]:
 
 
 @pytest.mark.meaning
-@pytest.mark.sync_client
 async def test_citation_names_page_of_the_sentence(memory: Any, keeps: Keeps, tenant: str) -> None:
     await add_all(memory)
     await keeps.service(Indexer).settle(Scope(tenant, "alice"))

@@ -120,7 +120,6 @@ async def test_open_knowledge_format(memory: Any, tenant: str, folder: Path) -> 
         await memory.get_entity(edge.target_id)
 
 
-@pytest.mark.sync_client
 async def test_a_killed_sync_goes_on(memory: Any, tenant: str, folder: Path) -> None:
     class KilledError(Exception):
         pass

@@ -151,7 +151,6 @@ async def test_what_is_within_some_steps(memory: Any) -> None:
         await memory.traverse("Nobody")
 
 
-@pytest.mark.sync_client
 async def test_paths_along_a_pattern(memory: Any) -> None:
     made = await people(memory)
     colleagues = await memory.traverse("Alice", path_pattern="person -works_at-> org <-works_at- person")

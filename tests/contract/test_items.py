@@ -334,7 +334,6 @@ def test_a_pattern_fits_from_the_root(asked: tuple[str, ...], given: bool) -> No
     assert bool(matching([("a", "x", "y")], ListNamespaces(prefix=asked))) is given
 
 
-@pytest.mark.sync_client
 async def test_keys_are_listed_in_order_without_their_values(memory: Any) -> None:
     places = [(("a",), "2"), (("a",), "10"), (("a", "b"), "é 🐴"), (("ab",), "x"), (("b",), "k")]
     for namespace, key in places:

@@ -34,7 +34,6 @@ async def taken(memory: Any, count: int, **given: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.sync_client
 async def test_events_are_paged_and_filtered(memory: Any) -> None:
     await memory.remember("Tea at five.", kind="semantic")
     await memory.remember("Hello.", kind="episodic")
@@ -76,7 +75,6 @@ async def test_wrong_questions_are_refused(memory: Any, wrong: dict[str, Any]) -
         await memory.events(**wrong)
 
 
-@pytest.mark.sync_client
 async def test_a_subscription_goes_on_after_a_number(memory: Any) -> None:
     for number in range(5):
         await memory.store("k", number, "p")

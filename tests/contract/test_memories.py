@@ -219,7 +219,6 @@ async def test_of_a_long_memory_the_hit_says_which_sentences_answer(memory: Any)
     assert [each.passage for each in hits if each.memory_id != receipt.memory_id] == [None]
 
 
-@pytest.mark.sync_client
 async def test_forgetting_may_expect_a_version(memory: Any) -> None:
     stored = await memory.remember("v1", namespace="n", key="k")
     await memory.remember("v2", namespace="n", key="k")

@@ -10,7 +10,6 @@ import pytest
 from keeps_client.errors import NotFoundError, ValidationFailedError
 
 
-@pytest.mark.sync_client
 async def test_each_session_has_a_scratchpad_of_its_own(memory: Any) -> None:
     one, two = f"s-{uuid4()}", f"s-{uuid4()}"
     await memory.write_entry("working", "step", "peel", session_id=one)

@@ -155,7 +155,6 @@ async def test_text_that_cannot_be_stored_is_refused(memory: Any, bad: str) -> N
         await memory.retrieve("key", bad)
 
 
-@pytest.mark.sync_client
 async def test_a_task_context_is_found_by_its_sub_task(memory: Any) -> None:
     stored = await memory.store_task_context(
         "task",
@@ -368,7 +367,6 @@ async def test_who_asks_as_an_agent_need_not_name_it(keeps: Keeps, server_url: s
                     await attempt
 
 
-@pytest.mark.sync_client
 async def test_names_of_other_sdks_are_positional_or_optional(keeps: Keeps, memory: Any, tenant: str) -> None:
     plan = await memory.create_plan("g", {"a": 1}, "done")
     assert (plan.goal_event, plan.goal_data, plan.response_event) == ("g", {"a": 1}, "done")
@@ -498,7 +496,6 @@ async def test_an_update_takes_a_plan_out_of_its_session(memory: Any) -> None:
     assert (await memory.get_session("s")).plan_count == 0
 
 
-@pytest.mark.sync_client
 async def test_sessions_are_listed_by_whether_they_ended(memory: Any) -> None:
     for session_id in ("one", "two", "three"):
         await memory.create_session(session_id=session_id)

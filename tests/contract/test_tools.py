@@ -44,7 +44,6 @@ TICKETS: dict[str, Any] = {
 }
 
 
-@pytest.mark.sync_client
 async def test_a_tool_is_told_of_found_and_removed(memory: Any, tenant: str) -> None:
     schema = {"type": "object", "properties": {"place": {"type": "string"}}}
     made = await memory.add_tool(

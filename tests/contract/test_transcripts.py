@@ -234,7 +234,6 @@ async def test_an_agents_own_token_reads_its_own(keeps: Keeps, tenant: str) -> N
         await other.create_transcript("app", transcript_id="a")
 
 
-@pytest.mark.sync_client
 async def test_the_first_entry_begins_a_transcript_where_that_is_asked(memory: Any) -> None:
     with pytest.raises(NotFoundError):
         await memory.append_to_transcript("app", "t", [said(1)])
@@ -251,7 +250,6 @@ async def test_the_first_entry_begins_a_transcript_where_that_is_asked(memory: A
     assert (await memory.append_to_transcript("app", "new", [said(1)], create=True, expected_version=0)).appended == 1
 
 
-@pytest.mark.sync_client
 async def test_of_many_who_remove_the_last_entry_each_gets_another(
     memory: Any, log_of: Callable[[], Awaitable[str]], keeps: Keeps, tenant: str
 ) -> None:

@@ -70,7 +70,6 @@ async def test_agents_that_change_different_values_at_once_lose_none(memory: Any
     assert {f"key-{number}": number for number in range(10)}.items() <= values.items()
 
 
-@pytest.mark.sync_client
 async def test_a_task_gathers_results_that_come_at_once(memory: Any) -> None:
     task = TaskContext(memory, "task", event_type="research.requested", plan_id="plan", data={"topic": "bees"})
     for number in range(5):
@@ -201,7 +200,6 @@ async def test_plain_calls_and_helpers_are_one_state(memory: Any) -> None:
     assert (await held.get("retry_count"), await held.get_action_history()) == (1, ["asked", "answered"])
 
 
-@pytest.mark.sync_client
 @pytest.mark.parametrize("value", [{}, {"action_history": []}, {"other": 1}, [1], "text", None])
 async def test_workflow_state_is_an_ordinary_key(memory: Any, value: Any) -> None:
     await memory.store("account_id", 7, "plan")
@@ -302,7 +300,6 @@ PLAN: dict[str, Any] = {
 }
 
 
-@pytest.mark.sync_client
 @pytest.mark.parametrize(
     "change",
     [
@@ -352,7 +349,6 @@ async def test_a_transition_of_a_new_object_waits_for_nothing_more(memory: Any) 
         await memory.get_plan_by_correlation("c-1")
 
 
-@pytest.mark.sync_client
 @pytest.mark.parametrize(
     ("context", "says"),
     [
@@ -378,7 +374,6 @@ async def test_a_free_context_refuses_what_it_cannot_store_by_name(memory: Any, 
         await memory.get_task_context("t")
 
 
-@pytest.mark.sync_client
 async def test_a_free_context_comes_back_as_stored(memory: Any) -> None:
     free = {"status": "searching", "session_id": "s", "version": 9, "context": {"a": 1}, "created_at": "noon"}
     task = await memory.store_task_context("t", "p", {**free, "subTasks": ["sub"], "task_id": "t", "planId": "p"})
@@ -397,7 +392,6 @@ async def test_a_free_context_comes_back_as_stored(memory: Any) -> None:
         await memory.store_plan_context("p", "s", {"goal_data": "text"})
 
 
-@pytest.mark.sync_client
 @pytest.mark.parametrize("status", ["failed", "FAILED", "cancelled", "canceled", "timed-out", "error", "skipped"])
 async def test_a_failure_counts_as_a_result(memory: Any, status: str) -> None:
     task = TaskContext(memory, "task", event_type="e", sub_tasks=["one", {"sub_task_id": "two", "status": "running"}])
@@ -427,7 +421,6 @@ async def test_a_sub_task_named_by_its_id_keeps_what_is_known(memory: Any) -> No
     assert stored.sub_tasks == ["two", changed.sub_tasks[0]]
 
 
-@pytest.mark.sync_client
 async def test_clearing_a_workflow_keeps_what_others_stored(memory: Any, log_of: Any) -> None:
     state = WorkflowState(memory, "plan")
     await memory.set_plan_state("plan", "account_id", "A-4711")

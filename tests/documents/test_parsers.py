@@ -15,6 +15,7 @@ import openpyxl
 import pytest
 
 from keeps.documents.parsers import MAX_CHARACTERS, Reading, RefusedError, parse, pdf, pdf_by_pdfium, pdf_by_pypdf
+from keeps.documents.parsers.office import _has_doctype_by_expat
 from tests.documents.made import pdf_file
 
 
@@ -223,6 +224,18 @@ def long_pdf() -> bytes:
 def test_what_is_refused_says_why(form: str, data: bytes | Callable[[], bytes], why: str) -> None:
     with pytest.raises(RefusedError, match=why):
         read(form, data() if callable(data) else data)
+
+
+def test_long_comment_before_the_root_is_scanned_once() -> None:
+    class Reader(io.BytesIO):
+        reads = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            Reader.reads += 1
+            return super().read(size)
+
+    assert _has_doctype_by_expat(Reader(b"<!--" + b"x" * (8 << 20) + b"-->" + _ENTITY.encode()))
+    assert Reader.reads < 20
 
 
 @pytest.mark.usefixtures("library")

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from keeps.cache.brief import Brief
+from keeps.cache.ttl_cache import TtlCache
 from keeps.engine import Keeps
 from keeps.recall import caches, store
 from keeps.recall.service import RecallService
@@ -76,7 +76,7 @@ async def test_a_misspelt_word_is_not_compared_with_those_of_another_agent(made:
     bound = made.memory(Scope(tenant, "alice", agent_id="two", agent_bound=True))
     assert not (await bound.recall("przybilsky", scope="persistent")).hits
     words = made.service(RecallService)._arms._words._kept._entries  # noqa: SLF001
-    assert {key[3]: len(entry.held[1].words) > 0 for key, entry in words.items() if key[0] == tenant} == {
+    assert {key[3]: len(entry.value[1].words) > 0 for key, entry in words.items() if key[0] == tenant} == {
         "": True,
         "two": False,
     }
@@ -107,7 +107,7 @@ async def test_what_does_not_fit_is_read_in_parts(made: Keeps, tenant: str, monk
 
 
 async def test_what_nobody_uses_goes_by_itself() -> None:
-    held: Brief[str, int] = Brief(room=10, seconds=0.05)
+    held: TtlCache[str, int] = TtlCache(room=10, seconds=0.05)
     held.put("a", 1, 4)
     held.put("b", 2, 4)
     held.put("too large", 3, 11)
@@ -116,7 +116,7 @@ async def test_what_nobody_uses_goes_by_itself() -> None:
     held.put("c", 3, 4)
     assert (held.get("a"), held.get("b"), held.get("c")) == (1, None, 3)
     await until(lambda: len(held) == 0, "entries that nobody uses")
-    aging: Brief[str, int] = Brief(room=10, seconds=0.2, renewed=False)
+    aging: TtlCache[str, int] = TtlCache(room=10, seconds=0.2, renewed=False)
     aging.put("a", 1)
     assert aging.get("a") == 1
     await until(lambda: aging.get("a") is None, "an entry that is used, and grows old all the same")

@@ -13,8 +13,9 @@ import pytest
 from benchmarks import served
 from benchmarks.neighbour import LOUD, Quiet, apart
 
+from keeps.defaults import DEFAULT_USER_ID
 from keeps.engine import Keeps
-from keeps.scope import DEFAULT_USER_ID, Scope
+from keeps.scope import Scope
 from keeps.server.concurrency import USER_SLOTS
 from keeps.turns import FairSlots
 from tests.conftest import until

@@ -55,8 +55,8 @@ class Endpoint(Generic[AnswerT, ParamsT, BodyT]):
     repeatable: bool = True
 
     @cached_property
-    def _models(self) -> tuple[type[BaseModel] | None, type[BaseModel] | None]:
-        """The models of the parameters and the body, without the type variables that type checkers cannot narrow."""
+    def models(self) -> tuple[type[BaseModel] | None, type[BaseModel] | None]:
+        """Return the models of the parameters and the body."""
         return cast(type[BaseModel] | None, self.params), cast(type[BaseModel] | None, self.body)
 
     @cached_property
@@ -75,7 +75,7 @@ class Endpoint(Generic[AnswerT, ParamsT, BodyT]):
     @cached_property
     def takes_version(self) -> bool:
         """Return whether it takes a version that must be stored."""
-        params, body = self._models
+        params, body = self.models
         given = VERSION if params and VERSION in params.model_fields else "expected_version"
         return any(given in each.model_fields for each in (params, body) if each)
 
@@ -90,7 +90,7 @@ class Endpoint(Generic[AnswerT, ParamsT, BodyT]):
         Arguments that are None are left out; `body` is used as it is. Raises ValidationFailedError, which names what is
         wrong.
         """
-        params_model, body_model = self._models
+        params_model, body_model = self.models
         if params_model is None:
             params, rest = None, fields
         else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import lru_cache
-from typing import TypeVar
+
+from cachetools import LRUCache, TTLCache
 
 from keeps.access import store
 from keeps.access.keys import PREFIX, hash_of
@@ -24,7 +24,6 @@ KEY_SECONDS = 5.0
 """Seconds after which a revoked key is refused everywhere; its streams end soon after."""
 _REMEMBERED = 10_000
 _NO_KEY = "the API key is unknown, expired or revoked"
-ValueT = TypeVar("ValueT")
 Lookup = Callable[[], AbstractAsyncContextManager[None]]
 EVERY_ROLE = frozenset({"reader", "writer", "admin", "operator"})
 
@@ -37,8 +36,8 @@ class Authenticator:
         self._database = database
         self._clock = clock
         self._tokens = tokens
-        self._keys: OrderedDict[bytes, tuple[float, Row]] = OrderedDict()
-        self._unknown: OrderedDict[bytes, float] = OrderedDict()
+        self._keys: LRUCache[bytes, tuple[float, Row]] = LRUCache(_REMEMBERED)
+        self._unknown: TTLCache[bytes, bool] = TTLCache(_REMEMBERED, KEY_SECONDS)
         """Separate from the valid keys, so that guesses evict none of them."""
 
     async def scope_of(
@@ -86,7 +85,7 @@ class Authenticator:
 
     def forget_keys(self) -> None:
         """Forget cached keys after one was revoked in this process."""
-        for key_hash, (_, row) in self._keys.items():
+        for key_hash, (_, row) in list(self._keys.items()):
             self._keys[key_hash] = (-math.inf, row)
         self._unknown.clear()
 
@@ -96,15 +95,15 @@ class Authenticator:
         cached = self._keys.get(key_hash)
         if cached is not None and now <= cached[0]:
             return cached[1]
-        if now > self._unknown.get(key_hash, -math.inf):
+        if key_hash not in self._unknown:
             async with nullcontext() if cached is not None else lookup():
                 row = await store.find(self._database, key_hash)
             until = time.monotonic() + KEY_SECONDS
             if row is not None:
-                _remember(self._keys, key_hash, (until, row))
+                self._keys[key_hash] = (until, row)
                 return row
             self._keys.pop(key_hash, None)
-            _remember(self._unknown, key_hash, until)
+            self._unknown[key_hash] = True
         raise UnauthenticatedError(_NO_KEY)
 
     def _scope_of_key(self, row: Row, headers: Mapping[str, str], some_user: str | None) -> Scope:
@@ -120,14 +119,6 @@ class Authenticator:
         return _agreed(
             Scope(row["tenant_id"], user_id, agent_id, None, roles, bound, any_user=row["user_id"] is None), headers
         )
-
-
-def _remember(memory: OrderedDict[bytes, ValueT], key_hash: bytes, value: ValueT) -> None:
-    """Store a value as the newest; evict the oldest beyond the limit."""
-    memory[key_hash] = value
-    memory.move_to_end(key_hash)
-    if len(memory) > _REMEMBERED:
-        memory.popitem(last=False)
 
 
 def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import jwt
+from cachetools import LRUCache
 
 from keeps.access.roles import known_roles
 from keeps.scope import Scope
@@ -91,7 +92,7 @@ class Tokens:
         self._public_keys = PublicKeys(jwks_url) if jwks_url else None
         self._issuer = issuer
         self._audience = audience
-        self._good: dict[str, tuple[float, Scope, str, jwt.PyJWK | None]] = {}
+        self._good: LRUCache[str, tuple[float, Scope, str, jwt.PyJWK | None]] = LRUCache(_REMEMBERED)
 
     async def scope_of(self, token: str, *, leeway_seconds: int | None = None) -> Scope:
         """Return the scope of a token. Raises UnauthenticatedError, which never says which tenants or users exist."""
@@ -103,8 +104,6 @@ class Tokens:
                 return scope
         claims, kid, key = await self._claims(token, LEEWAY_SECONDS if leeway_seconds is None else leeway_seconds)
         scope = _scope(claims)
-        if len(self._good) >= _REMEMBERED:
-            self._good.clear()
         self._good[token] = (float(min(int(claims["exp"]), _FAR)), scope, kid, key)
         return scope
 

@@ -8,7 +8,10 @@ import os
 import re
 from collections.abc import Sequence
 from hashlib import blake2b
+from threading import Lock
 from typing import Any, Protocol
+
+from cachetools import LRUCache
 
 from keeps.ai.o200k import LongestMatchCounter
 from keeps.telemetry.logs import log
@@ -79,22 +82,25 @@ class TiktokenCounter:
 
 
 class RememberedCounts:
-    """Caches the counts of texts. Only a hash of each text is kept."""
+    """Caches the counts of texts, by a hash of each. Threads may share it."""
 
     def __init__(self, inner: TokenCounter) -> None:
         self._inner = inner
-        self._known: dict[bytes, int] = {}
+        self._known: LRUCache[bytes, int] = LRUCache(MOST_REMEMBERED)
+        self._lock = Lock()
         self.name, self.adds_up = inner.name, inner.adds_up
 
     def count(self, texts: Sequence[str]) -> list[int]:
         marks = [blake2b(each.encode("utf-8", "replace"), digest_size=16).digest() for each in texts]
-        new = {mark: text for mark, text in zip(marks, texts, strict=True) if mark not in self._known}
+        with self._lock:
+            counts = {mark: self._known[mark] for mark in marks if mark in self._known}
+        new = {mark: text for mark, text in zip(marks, texts, strict=True) if mark not in counts}
         if new:
-            if len(self._known) > MOST_REMEMBERED:
-                self._known.clear()
-                new = dict(zip(marks, texts, strict=True))
-            self._known.update(zip(new, self._inner.count(list(new.values())), strict=True))
-        return [self._known[mark] for mark in marks]
+            counted = dict(zip(new, self._inner.count(list(new.values())), strict=True))
+            counts |= counted
+            with self._lock:
+                self._known.update(counted)
+        return [counts[mark] for mark in marks]
 
 
 def choose_counter() -> TokenCounter:

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from keeps.cli.context import Home, Json, err, out, print_json, run
+from keeps.cli.command import Answer, command, print_table
+from keeps.cli.context import Home, err, out
 from keeps.clock import utc_now
 from keeps.transfer.service import TransferService
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
 if TYPE_CHECKING:
     from keeps.backups.folder import BackupFolder
-    from keeps.backups.restoring import Checked
+    from keeps.backups.restoring import Checked, Restored
     from keeps.engine import Keeps
 
-backup_app = typer.Typer(
-    help="Backups of the embedded database: on, create, list, verify, restore, prune, off.", no_args_is_help=True
-)
+app = typer.Typer()
+backup = typer.Typer(no_args_is_help=True)
+app.add_typer(backup, name="backup")
 From = Annotated[
     Path | None, typer.Option("--from", help="The folder of backups; by default that of the home.", show_default=False)
 ]
@@ -35,12 +35,7 @@ At = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    for command in (on, off, create, list_backups, verify, restore, prune):
-        backup_app.command("list" if command is list_backups else None)(command)
-    app.add_typer(backup_app, name="backup")
-
-
+@command(backup)
 def on(
     folder: Annotated[Path, typer.Argument(help="Where backups go: best on another disk.")],
     key_file: Annotated[
@@ -58,7 +53,7 @@ def on(
     place = embedded_home(home)
     fresh = key_file is not None and not key_file.exists()
     plan = set_up(place, folder, key_file, utc_now())
-    out.print(f"backups of {place} go to {plan.folder}", soft_wrap=True)
+    out.print(f"backups of {place} go to {plan.folder}")
     if fresh:
         out.print(
             f"[bold]Keep a copy of {plan.key_file} elsewhere.[/] Without it no backup can be opened.", soft_wrap=True
@@ -69,6 +64,7 @@ def on(
         out.print("The database is running: moments in between can be restored once it was stopped and started again.")
 
 
+@command(backup)
 def off(home: Home = None) -> None:
     """Stop keeping the log. Existing backups stay."""
     from keeps.db.embedded.archiving import BACKUP_PLAN
@@ -78,11 +74,11 @@ def off(home: Home = None) -> None:
     out.print(f"{place} is not backed up any more; backups that were made stay.")
 
 
-def create(
+@command(backup)
+async def create(
     full: Annotated[bool, typer.Option("--full", help="A full one, also where an incremental one would do.")] = False,
     home: Home = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Make a backup while the server works: incremental for a week after a full one."""
     from keeps.backups.making import create as make
     from keeps.backups.making import plan_of
@@ -90,90 +86,79 @@ def create(
 
     place = embedded_home(home)
     plan_of(place)
-
-    async def work() -> None:
-        with err.status("making a backup …") if err.is_terminal else nullcontext():
-            async with await EmbeddedPostgres.open(place) as server:
-                made = await make(server, utc_now, full=full)
-        if as_json:
-            print_json(made.model_dump(mode="json"))
-            return
-        out.print(
-            f"[bold]{made.name}[/] · {made.kind} · {made.bytes / 1e6:,.1f} MB · {made.memories:,} memories of"
-            f" {made.tenants:,} tenants · {(made.ended_at - made.began_at).total_seconds():.1f} s"
-        )
-
-    run(work)
+    with err.status("making a backup …") if err.is_terminal else nullcontext():
+        async with await EmbeddedPostgres.open(place) as server:
+            made = await make(server, utc_now, full=full)
+    return Answer(
+        made,
+        f"[bold]{made.name}[/] · {made.kind} · {made.bytes / 1e6:,.1f} MB · {made.memories:,} memories of"
+        f" {made.tenants:,} tenants · {(made.ended_at - made.began_at).total_seconds():.1f} s",
+    )
 
 
-def list_backups(folder: From = None, key_file: KeyFile = None, home: Home = None, as_json: Json = False) -> None:
+@command(backup, "list")
+def list_backups(folder: From = None, key_file: KeyFile = None, home: Home = None) -> Answer:
     """List the backups, oldest first, and the end of the log."""
-    source_folder = _folder(folder, key_file, home)
-    backups = source_folder.backups()
-    if as_json:
-        print_json([backup.model_dump(mode="json") for backup in backups])
-        return
-    for damaged in source_folder.damaged():
-        err.print(f"[red]{damaged} is damaged, or was made with another key: it is left out[/]")
-    if not backups:
-        out.print("No backup yet. [dim]`keeps backup create` makes one.[/]")
-        return
-    table = Table("name", "kind", "goes on from", "size", "memories", "took")
-    for backup in backups:
-        seconds = (backup.ended_at - backup.began_at).total_seconds()
-        table.add_row(
-            backup.name,
-            backup.kind,
-            backup.of or "",
-            f"{backup.bytes / 1e6:,.1f} MB",
-            f"{backup.memories:,}",
-            f"{seconds:.1f} s",
-        )
-    out.print(table)
-    segments = source_folder.segments()
-    size = sum(source_folder.file("wal", segment + ".gz").stat().st_size for segment in segments)
-    out.print(f"log: {len(segments)} segments, {size / 1e6:,.1f} MB{'; sealed' if source_folder.about.sealed else ''}")
+    source = _folder(folder, key_file, home)
+    backups = source.backups()
+
+    def text() -> None:
+        for damaged in source.damaged():
+            err.print(f"[red]{damaged} is damaged, or was made with another key: it is left out[/]")
+        if not backups:
+            out.print("No backup yet. [dim]`keeps backup create` makes one.[/]")
+            return
+        rows = [
+            (
+                each.name,
+                each.kind,
+                each.of,
+                f"{each.bytes / 1e6:,.1f} MB",
+                f"{each.memories:,}",
+                f"{(each.ended_at - each.began_at).total_seconds():.1f} s",
+            )
+            for each in backups
+        ]
+        print_table(["name", "kind", "goes on from", "size", "memories", "took"], rows)
+        segments = source.segments()
+        size = sum(source.file("wal", f"{segment}.gz").stat().st_size for segment in segments)
+        out.print(f"log: {len(segments)} segments, {size / 1e6:,.1f} MB{'; sealed' if source.about.sealed else ''}")
+
+    return Answer(backups, text)
 
 
-def verify(
-    name: Name = None,
-    at: At = None,
-    folder: From = None,
-    key_file: KeyFile = None,
-    home: Home = None,
-    as_json: Json = False,
-) -> None:
+@command(backup)
+async def verify(
+    name: Name = None, at: At = None, folder: From = None, key_file: KeyFile = None, home: Home = None
+) -> Answer:
     """Restore a backup temporarily, and compare every row with the log of events. Exit code 1 if one differs."""
     from keeps.backups.restoring import verify as try_out
 
-    source_folder = _folder(folder, key_file, home)
+    source = _folder(folder, key_file, home)
+    with progress_line() as report, tempfile.TemporaryDirectory(prefix="keeps-restored-") as place:
+        restored, done = await try_out(
+            source, Path(place) / "home", opening, name=name, at=_moment(at), progress=report
+        )
 
-    async def work() -> int:
-        with progress_line() as progress, tempfile.TemporaryDirectory(prefix="keeps-restored-") as place:
-            restored, done = await try_out(
-                source_folder, Path(place) / "home", opening, name=name, at=_moment(at), progress=progress
-            )
-        if as_json:
-            print_json(
-                {
-                    "backups": restored.backups,
-                    "moment": restored.moment.isoformat(),
-                    "tenants": done.tenants,
-                    "memories": restored.memories,
-                    "erased_again": restored.erased_again,
-                    "different": done.different,
-                    "damaged": done.damaged,
-                }
-            )
-        else:
-            out.print(
-                f"{' + '.join(restored.backups)} up to {restored.moment:%F %T} UTC: {restored.memories:,} memories of"
-                f" {done.tenants:,} tenants, {restored.erased_again} erased again"
-            )
-            print_checked(done)
-        return 0 if done.good else 1
+    def text() -> None:
+        out.print(
+            f"{' + '.join(restored.backups)} up to {restored.moment:%F %T} UTC: {restored.memories:,} memories of"
+            f" {done.tenants:,} tenants, {restored.erased_again} erased again"
+        )
+        print_checked(done)
 
-    run(work)
+    about = _about(restored) | {"tenants": done.tenants, "different": done.different, "damaged": done.damaged}
+    return Answer(about, text, failed=not done.good)
+
+
+def _about(restored: Restored) -> dict[str, object]:
+    return {
+        "backups": restored.backups,
+        "moment": restored.moment.isoformat(),
+        "tenants": restored.tenants,
+        "memories": restored.memories,
+        "erased_again": restored.erased_again,
+    }
 
 
 def print_checked(checked: Checked) -> None:
@@ -181,12 +166,13 @@ def print_checked(checked: Checked) -> None:
         err.print(f"[red]rows differ from the log[/] of {', '.join(checked.different)}")
     if checked.damaged:
         err.print("[red]the database is damaged:[/]")
-        err.print(checked.damaged, markup=False, highlight=False)
+        err.print(checked.damaged, markup=False)
     if checked.good:
         out.print("[bold green]every table and index is whole, every row is what the log of events says[/]")
 
 
-def restore(
+@command(backup)
+async def restore(
     to: Annotated[Path, typer.Option("--to", help="The new home; with --tenant, where the work is done meanwhile.")],
     name: Name = None,
     at: At = None,
@@ -195,71 +181,65 @@ def restore(
     folder: From = None,
     key_file: KeyFile = None,
     home: Home = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Restore into a new home: the newest state, one backup, or a moment. Users erased since are erased again.
 
     With --tenant only one tenant is taken from there and added to --home, under its name or another. Existing data
     stays as it is.
     """
-    from keeps.backups.restoring import restore as bring_back
-    from keeps.backups.restoring import restored_for_a_while
+    from keeps.backups.restoring import restore as restore_all
 
     if into is not None and tenant is None:
         raise ValidationFailedError("--as names what a tenant becomes: say which with --tenant")
-    source_folder = _folder(folder, key_file, home)
-    moment, target = _moment(at), to.absolute()
+    source, moment, target = _folder(folder, key_file, home), _moment(at), to.absolute()
+    if tenant is not None:
+        return await _restore_tenant(source, embedded_home(home), target, name, moment, tenant, into or tenant)
+    with progress_line() as report:
+        done = await restore_all(source, target, opening, name=name, at=moment, progress=report)
+    text = (
+        f"[bold]{done.home}[/] is as it was at {done.moment:%F %T} UTC: {done.memories:,} memories of"
+        f" {done.tenants:,} tenants; {done.erased_again} erased again\n"
+        f"[dim]keeps serve --home {done.home} serves it; keeps backup on says where its own backups go.[/]"
+    )
+    return Answer({"home": str(done.home), **_about(done)}, text)
 
-    async def whole() -> None:
-        with progress_line() as progress:
-            done = await bring_back(source_folder, target, opening, name=name, at=moment, progress=progress)
-        if as_json:
-            print_json(
-                {
-                    "home": str(done.home),
-                    "backups": done.backups,
-                    "moment": done.moment.isoformat(),
-                    "tenants": done.tenants,
-                    "memories": done.memories,
-                    "erased_again": done.erased_again,
-                }
-            )
-            return
+
+async def _restore_tenant(
+    source: BackupFolder,
+    home: Path,
+    target: Path,
+    name: str | None,
+    moment: datetime | None,
+    tenant: str,
+    into: str,
+) -> Answer:
+    from keeps.backups.restoring import restored_for_a_while
+    from keeps.scope import Scope
+
+    with progress_line() as report:
+        async with (
+            restored_for_a_while(source, target, opening, name, moment, report) as (restored, done),
+            opening(home, model=True) as keeps,
+        ):
+            report(f"taking {tenant}")
+            exported = [line async for line in restored.service(TransferService).export(Scope(tenant))]
+            if not exported:
+                raise ValidationFailedError(f"tenant {tenant!r} holds nothing at {done.moment:%F %T} UTC")
+            summary = await keeps.service(TransferService).import_lines(Scope(into), exported)
+
+    def text() -> None:
         out.print(
-            f"[bold]{done.home}[/] is as it was at {done.moment:%F %T} UTC: {done.memories:,} memories of"
-            f" {done.tenants:,} tenants; {done.erased_again} erased again",
-            soft_wrap=True,
+            f"{into}, as {tenant} was at {done.moment:%F %T} UTC: {summary.stored:,} stored,"
+            f" {summary.unchanged:,} there already, {summary.failed:,} failed"
         )
-        out.print(f"[dim]keeps serve --home {done.home} serves it; keeps backup on says where its own backups go.[/]")
+        for error in summary.errors[:20]:
+            err.print(error, markup=False)
 
-    async def one() -> int:
-        from keeps.scope import Scope
-
-        place = embedded_home(home)
-        with progress_line() as progress:
-            async with (
-                restored_for_a_while(source_folder, target, opening, name, moment, progress) as (source, done),
-                opening(place, model=True) as keeps,
-            ):
-                progress(f"taking {tenant}")
-                lines = [line async for line in source.service(TransferService).export(Scope(str(tenant)))]
-                if not lines:
-                    raise ValidationFailedError(f"tenant {tenant!r} holds nothing at {done.moment:%F %T} UTC")
-                summary = await keeps.service(TransferService).import_lines(Scope(into or str(tenant)), lines)
-        if as_json:
-            print_json({"moment": done.moment.isoformat(), **summary.model_dump()})
-        else:
-            out.print(
-                f"{into or tenant}, as {tenant} was at {done.moment:%F %T} UTC: {summary.stored:,} stored,"
-                f" {summary.unchanged:,} there already, {summary.failed:,} failed"
-            )
-            for each in summary.errors[:20]:
-                err.print(each, markup=False, highlight=False)
-        return 1 if summary.failed else 0
-
-    run(whole if tenant is None else one)
+    value = {"moment": done.moment.isoformat(), **summary.model_dump()}
+    return Answer(value, text, failed=bool(summary.failed))
 
 
+@command(backup)
 def prune(
     keep_days: Annotated[float, typer.Option(help="How long backups are kept. The newest always is.", min=0.0)] = 30.0,
     folder: From = None,
@@ -267,9 +247,9 @@ def prune(
     home: Home = None,
 ) -> None:
     """Remove old backups, and the log that only they needed."""
-    found = _folder(folder, key_file, home)
-    with found.alone():
-        gone, segments = found.prune(keep_days, utc_now())
+    source = _folder(folder, key_file, home)
+    with source.alone():
+        gone, segments = source.prune(keep_days, utc_now())
     out.print(
         f"{len(gone)} backups and {segments} segments of the log removed" + (f": {', '.join(gone)}" if gone else "")
     )
@@ -316,10 +296,10 @@ def _moment(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise ValidationFailedError(f"--at {text!r} is no time; write it as 2026-11-24T09:30") from None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @contextmanager

@@ -1,15 +1,10 @@
-"""Options and helpers of all commands: scope, database, output, errors."""
+"""Options of all commands, and what they mean: scope, database, output."""
 
 from __future__ import annotations
 
-import asyncio
-import functools
-import inspect
-import json
 import os
-import sys
 import unicodedata
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,18 +14,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
+from keeps.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
 from keeps_client.errors import NotFoundError
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from keeps.engine import Keeps, LocalMemory
+    from keeps.scope import Scope
     from keeps_client import Memory, MemoryClient
-
-
-STORING = frozenset({"remember", "say", "import_files", "add", "sync", "put", "link", "make", "mcp"})
-"""Functions of commands that may be the first in a home."""
 
 
 def _folder(given: str) -> Path:
@@ -106,27 +98,9 @@ def _shown(text: str) -> str:
     )
 
 
-out = PlainConsole()
-err = PlainConsole(stderr=True)
-
-__all__ = [
-    "DEFAULT_TENANT_ID",
-    "DEFAULT_USER_ID",
-    "Agent",
-    "DatabaseUrl",
-    "Home",
-    "Json",
-    "Target",
-    "Token",
-    "Url",
-    "check_home",
-    "err",
-    "in_process",
-    "out",
-    "print_json",
-    "run",
-    "targeted",
-]
+# The terminal breaks lines, so that a command in a message can be copied, and a program that reads it gets one line.
+out = PlainConsole(highlight=False, emoji=False, soft_wrap=True)
+err = PlainConsole(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +120,8 @@ class Target:
     @property
     def scope(self) -> Scope:
         """Return the scope, with all roles: whoever may use the database itself may do everything."""
+        from keeps.scope import Scope
+
         return Scope(self.tenant, self.user, self.agent, roles=frozenset({"operator"}))
 
     @asynccontextmanager
@@ -155,7 +131,7 @@ class Target:
 
         check_home(self.home, self.database_url, may_make=self.may_make)
         if not self.url and os.environ.get("KEEPS_URL"):
-            err.print("[dim]KEEPS_URL is not used here: this command works on the database itself[/]", soft_wrap=True)
+            err.print("[dim]KEEPS_URL is not used here: this command works on the database itself[/]")
         with err.status("opening the database …") if err.is_terminal else nullcontext():
             keeps = await Keeps.open(self.home, database_url=self.database_url)
         try:
@@ -200,7 +176,7 @@ def check_home(home: Path | None, database_url: str | None, *, may_make: bool = 
     if server_place(home) is not None:
         return
     if may_make or (home / "keeps.toml").exists():
-        err.print(f"a new database is made in {home}", style="dim", soft_wrap=True, highlight=False)
+        err.print(f"a new database is made in {home}", style="dim")
         return
     raise NotFoundError(f"no database in {home}: is it misspelt? `keeps remember` and `keeps serve` make a new one")
 
@@ -208,48 +184,3 @@ def check_home(home: Path | None, database_url: str | None, *, may_make: bool = 
 def in_process(memory: Memory) -> TypeIs[LocalMemory]:
     """Return whether a memory is the engine's own, which can show progress. Loads neither kind."""
     return hasattr(memory, "keeps")
-
-
-_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "tenant": (Tenant, DEFAULT_TENANT_ID),
-    "user": (User, DEFAULT_USER_ID),
-    "agent": (Agent, None),
-    "url": (Url, None),
-    "token": (Token, None),
-    "home": (Home, None),
-    "database_url": (DatabaseUrl, None),
-}
-
-
-def targeted(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `target` of a command by the options for scope and place."""
-    signature = inspect.signature(command, eval_str=True)
-    parameters = [parameter for name, parameter in signature.parameters.items() if name != "target"]
-    parameters += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, (kind, default) in _OPTIONS.items()
-    ]
-    ordered = sorted(parameters, key=lambda parameter: parameter.kind is inspect.Parameter.KEYWORD_ONLY)
-
-    @functools.wraps(command)
-    def wrapped(**given: Any) -> None:
-        target = Target(**{name: given.pop(name) for name in _OPTIONS}, may_make=command.__name__ in STORING)
-        command(**given, target=target)
-
-    wrapped.__signature__ = signature.replace(  # pyright: ignore[reportAttributeAccessIssue]
-        parameters=[parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in ordered]
-    )
-    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
-    return wrapped
-
-
-def run(work: Callable[[], Coroutine[object, object, int | None]]) -> None:
-    """Run a command's coroutine; its number is the exit code."""
-    code = asyncio.run(work())
-    if code:
-        raise typer.Exit(code)
-
-
-def print_json(value: object) -> None:
-    """Print one JSON document on stdout, without colours or wrapping."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str, indent=2) + "\n")

@@ -7,22 +7,25 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
-from keeps.cli.context import DatabaseUrl, Home, Target, out, run
+from keeps.cli.command import command
+from keeps.cli.context import DatabaseUrl, Home, out
 from keeps.cli.memories import print_hit
-from keeps.clock import new_id
+from keeps.clock import new_id, utc_now
+from keeps.events.service import EventService
 from keeps.indexing.service import Indexer
+from keeps.lifecycle.service import Lifecycle
 
 if TYPE_CHECKING:
     from keeps.demo.story import Turn
     from keeps.engine import Keeps, LocalMemory
+    from keeps_client.models.operations import JobName
 
 QUESTIONS = (
     "What is Alice allergic to?",
@@ -34,59 +37,63 @@ QUESTIONS = (
 OTHERS_QUESTION = "When does the harvest of the early apples start?"
 FORGOTTEN = "magpie-orchard-77"
 FORGOTTEN_QUESTION = "What is the wifi password?"
+FIRST_TALK = (
+    ("user", "My name is Alice. I'm allergic to peanuts, so I must never be served any."),
+    ("assistant", "Understood: no peanuts, ever."),
+    ("user", "I live in Leeds and I work at Acme."),
+    ("user", "Nice weather today, is it not?"),
+    ("assistant", "Lovely indeed."),
+    ("user", "Thanks a lot!"),
+)
+SECOND_TALK = (
+    ("user", "By the way, I live in York now."),
+    ("assistant", "Noted."),
+    ("user", "And I no longer work at Acme. I joined Globex."),
+)
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(demo)
+app = typer.Typer()
 
 
-def demo(
-    story: Annotated[
-        bool, typer.Option("--story", help="Three conversations over three simulated weeks instead.")
-    ] = False,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
-) -> None:
-    """Store three months of conversations, ask, explain, correct, forget, and try to look over the wall."""
+class SimulatedClock:
+    """The time, and as much later as the demo says."""
+
+    def __init__(self) -> None:
+        self.later = timedelta()
+
+    def __call__(self) -> datetime:
+        return utc_now() + self.later
+
+
+@command(app)
+async def demo(home: Home = None, database_url: DatabaseUrl = None) -> None:
+    """Store three months of conversations, ask, explain, correct, forget, and try to look over the wall.
+
+    Then talk for three simulated weeks, and see what becomes of it.
+    """
+    from keeps.demo.story import read_story
+    from keeps.engine import Keeps
+    from keeps.scope import Scope
     from keeps.settings import load_settings
 
     settings = load_settings(home=home, database_url=database_url)
     place = settings.home if home or settings.database_url else settings.home.with_name(settings.home.name + "-demo")
-    if story:
-        run(lambda: _story(place, database_url))
-    else:
-        run(lambda: _demo(Target(place, database_url)))
-
-
-async def _story(place: Path, database_url: str | None) -> int:
-    """Play the story in a new tenant, so that it can be repeated."""
-    from keeps.cli.story import tell
-
-    return await tell(Target(place, database_url, tenant=f"story-{new_id().hex[-8:]}"))
-
-
-async def _demo(target: Target) -> None:
-    from keeps.demo.story import read_story
-    from keeps.engine import Keeps
-    from keeps.scope import Scope
-
     steps: list[tuple[str, float]] = []
-    turns = list(read_story())
+    clock = SimulatedClock()
     with _step("open the database", steps):
-        keeps = await Keeps.open(target.home, database_url=target.database_url)
+        keeps = await Keeps.open(place, database_url=database_url, clock=clock)
     try:
-        out.print(
-            f"[dim]A PostgreSQL of its own, in {target.home}; nothing leaves this machine.[/]"
-            if not target.database_url
-            else ""
-        )
-        await _store(keeps, turns, steps)
+        if not database_url:
+            out.print(f"[dim]A PostgreSQL of its own, in {place}; nothing leaves this machine.[/]")
+        await _store(keeps, list(read_story()), steps)
         alice = keeps.memory(Scope("harbour", "alice", agent_id="concierge"))
         bob = keeps.memory(Scope("northwind", "bob", agent_id="planner"))
         await _ask(alice, steps)
         await _correct(alice, steps)
         await _forget(alice, steps)
-        await _wall(alice, bob, steps)
+        leaked = await _wall(alice, bob, steps)
+        with _step("three weeks of conversations", steps):
+            promised = await talk(keeps.memory(Scope(f"weeks-{new_id().hex[-8:]}", "alice", "concierge")), clock)
         if sys.stdin.isatty():
             await _your_questions(alice)
     finally:
@@ -99,6 +106,8 @@ async def _demo(target: Target) -> None:
         '\nYour turn:  [bold]keeps remember "I take my tea with lemon."[/]  then  [bold]keeps recall "what do I'
         ' drink?"[/]'
     )
+    if leaked or not promised:
+        raise typer.Exit(1)
 
 
 async def _store(keeps: Keeps, turns: list[Turn], steps: list[tuple[str, float]]) -> None:
@@ -164,7 +173,8 @@ async def _forget(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
     )
 
 
-async def _wall(alice: LocalMemory, bob: LocalMemory, steps: list[tuple[str, float]]) -> None:
+async def _wall(alice: LocalMemory, bob: LocalMemory, steps: list[tuple[str, float]]) -> int:
+    """Let each tenant ask the other's questions; return the number of the other's memories that were found."""
     _title("The wall", "another tenant asks the same questions; PostgreSQL answers, not our code.")
     with _step("another tenant asks", steps):
         strangers = [hit for question in QUESTIONS for hit in (await bob.recall(question, limit=50)).hits]
@@ -175,8 +185,57 @@ async def _wall(alice: LocalMemory, bob: LocalMemory, steps: list[tuple[str, flo
     )
     out.print(f"  Bob asks Alice's questions: {len(strangers)} hits, of another tenant: {leaked}")
     out.print(f"  Bob asks his own: {escape(own.hits[0].memory.content) if own.hits else 'nothing'}")
-    if leaked:
-        raise typer.Exit(1)
+    return leaked
+
+
+async def talk(memory: LocalMemory, clock: SimulatedClock) -> bool:
+    """Play two conversations and three weeks of background jobs. Return False if a promise is not held."""
+    results: list[bool] = []
+
+    def check(holds: bool, what: str) -> None:
+        out.print(f"  {'[green]yes[/]' if holds else '[red]NO[/] '}  {what}")
+        results.append(holds)
+
+    _title("Talk", "facts are found in what is said; new ones replace old ones; small talk fades.")
+    await _say(memory, FIRST_TALK, "monday")
+    clock.later = timedelta(hours=2)
+    out.print(f"  [dim]two hours later: {await _run_jobs(memory, 'sessions', 'promotion')}[/]")
+    clock.later = timedelta(days=14)
+    await _say(memory, SECOND_TALK, "two-weeks-later")
+    work = await memory.recall("Where does the user work?", layers=["long_term"], limit=5)
+    current = [hit.memory.content for hit in work.hits]
+    check("I joined Globex." in current and "I work at Acme." not in current, "Globex took the place of Acme")
+    every = await memory.recall("Where does the user live?", layers=["long_term"], include_superseded=True)
+    past = [hit.memory.content for hit in every.hits if hit.memory.superseded_by]
+    check(any("Leeds" in each for each in past), "Leeds is still readable, labelled as superseded")
+    clock.later = timedelta(days=21)
+    out.print(f"  [dim]a week later: {await _run_jobs(memory, 'sessions', 'promotion', 'decay', 'expiry')}[/]")
+    prompt = await memory.context("What may I order for her at the restaurant?", session_id="new", budget_tokens=600)
+    check("allergic to peanuts" in prompt.text, "the allergy is in the next prompt")
+    check("weather" not in prompt.text and "Thanks" not in prompt.text, "the small talk is not")
+    faded = await memory.recall("nice weather", include_archived=True, limit=3)
+    check(any("weather" in hit.memory.content for hit in faded.hits), "it is archived, not lost")
+    replayed = await memory.keeps.service(EventService).verify(memory.scope)
+    check(replayed.equal, f"all of it can be rebuilt from {replayed.events} events")
+    return all(results)
+
+
+async def _say(memory: LocalMemory, talk: tuple[tuple[str, str], ...], session_id: str) -> None:
+    for role, text in talk:
+        out.print(f"    [dim]{role:>9}[/]  {escape(text)}")
+    messages = [{"role": role, "content": text} for role, text in talk]
+    receipt = await memory.store_exchange(messages, session_id=session_id)
+    await memory.end_session(session_id)
+    await memory.keeps.service(Indexer).settle(memory.scope)
+    out.print("  found: " + " · ".join(escape(fact.memory.content) for fact in receipt.facts if fact.memory))
+
+
+async def _run_jobs(memory: LocalMemory, *names: JobName) -> str:
+    """Run jobs now and return their counts as text."""
+    await memory.keeps.service(Indexer).settle(memory.scope)
+    done = [await memory.keeps.service(Lifecycle).run(memory.scope.tenant_id, name) for name in names]
+    counts = [f"{count} {what}" for each in done if each for what, count in each.counts.items()]
+    return ", ".join(counts) or "nothing to do"
 
 
 async def _your_questions(alice: LocalMemory) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, get_args
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import TimeRemainingColumn
 
-from keeps.cli.context import Json, Target, err, in_process, out, print_json, run, targeted
+from keeps.cli.command import Answer, command, progress
+from keeps.cli.context import Target, err, in_process, out
 from keeps.importing.formats import Format, read
 from keeps.importing.service import Summary, run_import
 from keeps.indexing.service import Indexer
@@ -26,15 +27,13 @@ if TYPE_CHECKING:
     from keeps_client import Memory
     from keeps_client.models import Memory as Stored
 
+app = typer.Typer()
 SHOWN_REJECTIONS = 20
 
 
-def register(app: typer.Typer) -> None:
-    app.command("import")(targeted(import_files))
-    app.command()(targeted(export))
-
-
-def import_files(
+@command(app, "import", may_make=True)
+async def import_files(
+    target: Target,
     path: Annotated[Path, typer.Argument(help="A file or a folder.")],
     form: Annotated[
         str,
@@ -47,50 +46,40 @@ def import_files(
     ] = "auto",
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until everything is indexed.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Store nothing; say what would be.")] = False,
-    *,
-    target: Target,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Import chats, LoCoMo, Markdown folders, plain text, or an export.
 
-    You can interrupt and repeat it: nothing is stored
-    twice.
+    You can interrupt and repeat it: nothing is stored twice.
     """
     if form == "keeps" or (form == "auto" and _is_export(path)):
         if not path.is_file():
             raise ValidationFailedError(f"no file {path}")
-        run(lambda: _import_export(path, target, dry_run=dry_run, as_json=as_json))
-        return
+        return await _import_export(path, target, dry_run=dry_run)
     if form not in get_args(Format):
         raise ValidationFailedError(f"unknown --format {form!r}; there are {', '.join(get_args(Format))}, keeps")
     chosen: Any = form
 
     from keeps.importing.markdown import is_markdown_memory, read_folder
 
-    async def work() -> int:
-        memory_folder = form in ("auto", "markdown") and is_markdown_memory(path)
-        records = list(read_folder(path) if memory_folder else read(path, chosen))
-        if dry_run:
-            good = sum(record.memory is not None for record in records)
-            wrong = [(item.place, item.problem or "cannot be stored") for item in records if item.memory is None]
-            notes = [(item.place, item.note) for item in records if item.note is not None]
-            _print(Summary(Counter({"would be stored": good} if good else {}), wrong, notes), as_json=as_json)
-            return 1 if wrong and not good else 0
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        async with target.memory() as memory:
-            with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
-                storing = bar.add_task("storing ", total=sum(record.memory is not None for record in records))
-                summary = await run_import(memory, records, lambda count: bar.advance(storing, count))
-                if wait and in_process(memory):
-                    indexer, who = memory.keeps.service(Indexer), (target.tenant, target.user)
-                    waiting = await indexer.users_to_index()
-                    pending = sum(item.pending for item in waiting if (item.tenant_id, item.user_id) == who)
-                    indexing = bar.add_task("indexing", total=pending)
-                    await indexer.index_user(target.scope, lambda count: bar.advance(indexing, count))
-        _print(summary, as_json=as_json)
-        return 1 if summary.rejected and not summary.stored else 0
-
-    run(work)
+    memory_folder = form in ("auto", "markdown") and is_markdown_memory(path)
+    records = list(read_folder(path) if memory_folder else read(path, chosen))
+    if dry_run:
+        good = sum(record.memory is not None for record in records)
+        wrong = [(item.place, item.problem or "cannot be stored") for item in records if item.memory is None]
+        notes = [(item.place, item.note) for item in records if item.note is not None]
+        planned = Summary(Counter({"would be stored": good} if good else {}), wrong, notes)
+        return _summary(planned, failed=bool(wrong and not good))
+    async with target.memory() as memory:
+        with progress(TimeRemainingColumn()) as bar:
+            storing = bar.add_task("storing ", total=sum(record.memory is not None for record in records))
+            summary = await run_import(memory, records, lambda count: bar.advance(storing, count))
+            if wait and in_process(memory):
+                indexer, owner = memory.keeps.service(Indexer), (target.tenant, target.user)
+                waiting = await indexer.users_to_index()
+                pending = sum(item.pending for item in waiting if (item.tenant_id, item.user_id) == owner)
+                indexing = bar.add_task("indexing", total=pending)
+                await indexer.index_user(target.scope, lambda count: bar.advance(indexing, count))
+    return _summary(summary, failed=bool(summary.rejected and not summary.stored))
 
 
 def _is_export(path: Path) -> bool:
@@ -100,15 +89,15 @@ def _is_export(path: Path) -> bool:
         return re.match(rb"\s*\{\s*\"type\":\s*\"[a-z_]+\",\s*\"row\":\s*\{", file.read(200)) is not None
 
 
-def export(
+@command(app)
+async def export(
+    target: Target,
     file: Annotated[Path | None, typer.Argument(help="Where to; standard output if not given.")] = None,
     form: Annotated[
         str, typer.Option("--format", help="jsonl: everything of a tenant; markdown: a user's memories, as a folder.")
     ] = "jsonl",
     only_user: Annotated[str | None, typer.Option(help="Only this user's data, not the whole tenant's.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
-    *,
-    target: Target,
 ) -> None:
     """Write a tenant's data as JSON lines: memories, graph, sessions, plans, task contexts, working memory. Or with
     --format markdown the memories of --user as a folder that people can read and edit. `keeps import` takes both back.
@@ -119,35 +108,27 @@ def export(
     if form == "markdown":
         if file is None:
             raise ValidationFailedError("name a folder: keeps export FOLDER --format markdown")
-        folder = file
 
         from keeps.importing.markdown import write_folder
 
-        async def write() -> None:
-            async with target.memory() as memory:
-                count = write_folder(folder, [each async for each in _memories(memory)])
-            err.print(f"[dim]{count:,} memories in {folder}[/]", soft_wrap=True)
-
-        run(write)
+        async with target.memory() as memory:
+            count = write_folder(file, [each async for each in _memories(memory)])
+        err.print(f"[dim]{count:,} memories in {file}[/]")
         return
     if form != "jsonl":
         raise ValidationFailedError(f"unknown --format {form!r}; there are jsonl and markdown")
-
-    async def work() -> None:
-        count = 0
-        with _private(file) if file else nullcontext(sys.stdout) as stream:
-            async with target.memory() as memory:
-                if in_process(memory):
-                    async for line in memory.keeps.service(TransferService).export(target.scope, only_user):
-                        stream.write(line)
-                        count += 1
-                else:
-                    for line in await memory.admin.export_lines(user_id=only_user):
-                        stream.write(line + "\n")
-                        count += 1
-        err.print(f"[dim]{count:,} lines[/]")
-
-    run(work)
+    count = 0
+    with _private(file) if file else nullcontext(sys.stdout) as stream:
+        async with target.memory() as memory:
+            if in_process(memory):
+                async for line in memory.keeps.service(TransferService).export(target.scope, only_user):
+                    stream.write(line)
+                    count += 1
+            else:
+                for line in await memory.admin.export_lines(user_id=only_user):
+                    stream.write(line + "\n")
+                    count += 1
+    err.print(f"[dim]{count:,} lines[/]")
 
 
 @contextmanager
@@ -181,38 +162,36 @@ async def _memories(memory: Memory) -> AsyncIterator[Stored]:
             return
 
 
-async def _import_export(path: Path, target: Target, *, dry_run: bool, as_json: bool) -> int:
+async def _import_export(path: Path, target: Target, *, dry_run: bool) -> Answer:
     with path.open(encoding="utf-8", errors="replace") as lines:  # noqa: ASYNC230  nobody else waits for this loop
         async with target.memory() as memory:
             summary = await memory.admin.import_lines(lines, dry_run=dry_run)
-    became = "would be stored" if dry_run else "stored"
-    if as_json:
-        print_json(summary.model_dump())
-    else:
+
+    def text() -> None:
+        stored = "would be stored" if dry_run else "stored"
         out.print(
-            f"[bold]{summary.stored:,} {became}[/] · {summary.unchanged:,} there already · {summary.failed:,} failed"
+            f"[bold]{summary.stored:,} {stored}[/] · {summary.unchanged:,} there already · {summary.failed:,} failed"
         )
-        for each in summary.errors[:SHOWN_REJECTIONS]:
-            err.print(each, markup=False, highlight=False)
-    return 1 if summary.failed else 0
+        for error in summary.errors[:SHOWN_REJECTIONS]:
+            err.print(error, markup=False)
+
+    return Answer(summary.model_dump(), text, failed=bool(summary.failed))
 
 
-def _print(summary: Summary, *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {
-                "statuses": summary.statuses,
-                "rejected": [{"place": place, "problem": problem} for place, problem in summary.rejected],
-                "notes": [{"place": place, "note": note} for place, note in summary.notes],
-            }
-        )
-        return
-    counted = (
-        " · ".join(f"{count:,} {status}" for status, count in summary.statuses.most_common()) or "nothing to store"
-    )
-    out.print(f"[bold]{counted}[/]" + (f" · [red]{len(summary.rejected):,} rejected[/]" if summary.rejected else ""))
-    for lines in (summary.rejected, summary.notes):
-        for place, text in lines[:SHOWN_REJECTIONS]:
-            err.print(f"  {place}: {text}", markup=False, highlight=False)
-        if len(lines) > SHOWN_REJECTIONS:
-            err.print(f"  and {len(lines) - SHOWN_REJECTIONS:,} more; --json lists them all")
+def _summary(summary: Summary, *, failed: bool) -> Answer:
+    def text() -> None:
+        counts = " · ".join(f"{count:,} {status}" for status, count in summary.statuses.most_common())
+        rejected = f" · [red]{len(summary.rejected):,} rejected[/]" if summary.rejected else ""
+        out.print(f"[bold]{counts or 'nothing to store'}[/]{rejected}")
+        for rows in (summary.rejected, summary.notes):
+            for place, reason in rows[:SHOWN_REJECTIONS]:
+                err.print(f"  {place}: {reason}", markup=False)
+            if len(rows) > SHOWN_REJECTIONS:
+                err.print(f"  and {len(rows) - SHOWN_REJECTIONS:,} more; --json lists them all")
+
+    value = {
+        "statuses": summary.statuses,
+        "rejected": [{"place": place, "problem": problem} for place, problem in summary.rejected],
+        "notes": [{"place": place, "note": note} for place, note in summary.notes],
+    }
+    return Answer(value, text, failed=failed)

@@ -15,32 +15,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import typer
 from rich.markup import escape
 
-from keeps.cli import (
-    administration,
-    backups,
-    bench,
-    cells,
-    conversations,
-    databases,
-    demo,
-    documents,
-    graph,
-    importing,
-    jobs,
-    log,
-    mcp,
-    memories,
-    models,
-    providers,
-    running,
-    serving,
-    tools,
-)
 from keeps.cli.context import err
+from keeps.cli.lazy import LazyGroup
 from keeps_client.errors import KeepsError, ValidationFailedError
 
 app = typer.Typer(
     name="keeps",
+    cls=LazyGroup,
     help="One memory for AI agents: isolated by the database, searchable without an LLM.",
     no_args_is_help=True,
     add_completion=False,
@@ -65,30 +46,6 @@ def common(
         raise typer.Exit
 
 
-for module in (
-    demo,
-    serving,
-    mcp,
-    memories,
-    documents,
-    databases,
-    tools,
-    conversations,
-    importing,
-    graph,
-    providers,
-    log,
-    jobs,
-    administration,
-    cells,
-    backups,
-    running,
-    models,
-    bench,
-):
-    module.register(app)
-
-
 def _escaped(error: UnicodeError) -> tuple[str, int]:
     """Return the text that a terminal's encoding lacks as JSON escapes, which have the same meaning in JSON."""
     assert isinstance(error, UnicodeEncodeError)
@@ -102,8 +59,7 @@ def _failed(code: str, detail: str) -> None:
 
         log().error("failed", code=code, reason=detail)  # what this process writes is a stream of JSON lines
         return
-    # The terminal breaks the line: what a command in it says can be copied, and what reads it gets one line.
-    err.print(f"[bold red]{code}[/]: {escape(detail)}", highlight=False, emoji=False, soft_wrap=True)
+    err.print(f"[bold red]{code}[/]: {escape(detail)}")
 
 
 def main() -> None:

@@ -6,18 +6,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from keeps.cli.context import Target, run, targeted
+from keeps.cli.command import command
+from keeps.cli.context import Target
 from keeps_client.errors import NotConfiguredError
 
+app = typer.Typer()
 Tools = Literal["memory", "graph"]
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(mcp)
-
-
-@targeted
-def mcp(
+@command(app, may_make=True)
+async def mcp(
     target: Target,
     tools: Annotated[
         Tools, typer.Option(help="memory, or graph: the nine tools of the reference memory server.")
@@ -32,9 +30,6 @@ def mcp(
     except ImportError as error:
         raise NotConfiguredError(str(error)) from None
 
-    async def work() -> None:
-        async with target.memory() as memory:
-            serve = memory_server if tools == "memory" else graph_server
-            await serve(lambda: memory).run_stdio_async()
-
-    run(work)
+    async with target.memory() as memory:
+        serve = memory_server if tools == "memory" else graph_server
+        await serve(lambda: memory).run_stdio_async()

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import JsonValue
 from rich.markup import escape
-from rich.table import Column, Table
 
-from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
-from keeps_client.errors import ValidationFailedError
-from keeps_client.models import Hit, Memory, Receipt
+from keeps.cli.command import Answer, command, json_object, lines, more, or_stdin, table
+from keeps.cli.context import out
 from keeps_client.models.memories import MemoryOrder
 
+if TYPE_CHECKING:
+    from keeps_client import Memory
+    from keeps_client.models import Event, Hit, RecallResult, Receipt
+    from keeps_client.models import Memory as Stored
+
+app = typer.Typer()
 MemoryId = Annotated[str, typer.Argument(help="The id that `remember` and `list` print.")]
 Namespace = Annotated[str | None, typer.Option(help="Namespace of the key.")]
 Key = Annotated[str | None, typer.Option(help="Key within the namespace.")]
@@ -27,25 +30,18 @@ AWAY = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(targeted(remember))
-    app.command()(targeted(recall))
-    app.command("list")(targeted(list_memories))
-    app.command()(targeted(get))
-    app.command()(targeted(update))
-    app.command()(targeted(forget))
-    app.command()(targeted(restore))
-    app.command()(targeted(history))
-
-
-def remember(
-    content: Annotated[str, typer.Argument(help="What to remember; - reads standard input.")],
+@command(app, may_make=True)
+async def remember(
+    memory: Memory,
+    content: Annotated[str, typer.Argument(help="What to remember; - reads standard input.", callback=or_stdin)],
     kind: Annotated[str, typer.Option(help="semantic, episodic or procedural.")] = "semantic",
     namespace: Namespace = None,
     key: Key = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; repeat for more.")] = None,
     importance: Annotated[float | None, typer.Option(help="0 to 1; estimated if not given.")] = None,
-    metadata: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
+    metadata: Annotated[
+        dict[str, JsonValue] | None, typer.Option(help="A JSON object.", parser=json_object, metavar="JSON")
+    ] = None,
     visibility: Annotated[str, typer.Option(help="private, or tenant for all its users.")] = "private",
     session: Annotated[str | None, typer.Option(help="The conversation it belongs to.")] = None,
     speaker: Annotated[str | None, typer.Option(help="Who said it.")] = None,
@@ -55,35 +51,28 @@ def remember(
     if_version: Annotated[
         int | None, typer.Option(help="Only if this version is stored; 0: only if nothing is.")
     ] = None,
-    *,
-    target: Target,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Store one memory."""
-    arguments: dict[str, Any] = {
-        "kind": kind,
-        "namespace": namespace,
-        "key": key,
-        "tags": tuple(tag or ()),
-        "importance": importance,
-        "visibility": visibility,
-        "session_id": session,
-        "role": role,
-        "ttl_days": ttl_days,
-        "valid_from": valid_from,
-        "if_version": if_version,
-        "metadata": _metadata(metadata, speaker),
-    }
-
-    async def work() -> None:
-        text = sys.stdin.read() if content == "-" else content
-        async with target.memory() as memory:
-            _print_receipt(await memory.remember(text, **arguments), as_json=as_json)
-
-    run(work)
+    arguments: dict[str, Any] = {"kind": kind, "visibility": visibility, "role": role}
+    receipt = await memory.remember(
+        content,
+        namespace=namespace,
+        key=key,
+        tags=tuple(tag or ()),
+        importance=importance,
+        session_id=session,
+        ttl_days=ttl_days,
+        valid_from=valid_from,
+        if_version=if_version,
+        metadata=metadata if speaker is None else {**(metadata or {}), "speaker": speaker},
+        **arguments,
+    )
+    return _receipt(receipt)
 
 
-def recall(
+@command(app)
+async def recall(
+    memory: Memory,
     query: Annotated[str, typer.Argument(help="The question.")],
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many hits, 1 to 200.")] = 10,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
@@ -97,7 +86,10 @@ def recall(
         typer.Option(help="What was true and known then (UTC), also if it was changed or forgotten since."),
     ] = None,
     valid_at: Annotated[datetime | None, typer.Option(help="What was true then (UTC), as it is known now.")] = None,
-    filters: Annotated[str | None, typer.Option(help='JSON, such as {"importance": {"gte": 0.7}}.')] = None,
+    filters: Annotated[
+        dict[str, JsonValue] | None,
+        typer.Option(help='JSON, such as {"importance": {"gte": 0.7}}.', parser=json_object, metavar="JSON"),
+    ] = None,
     include_superseded: Annotated[bool, typer.Option(help="Older truths, too.")] = False,
     include_archived: Annotated[
         bool | None, typer.Option(help="Search archived memories: always, never, or (default) where hits are weak.")
@@ -108,219 +100,159 @@ def recall(
     ] = None,
     timezone: Annotated[str | None, typer.Option(help="Where the user lives, such as Europe/Berlin or +02:00.")] = None,
     explain: Annotated[bool, typer.Option(help="Show every number of each score.")] = False,
-    *,
-    target: Target,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Ask a question. Prints what is true now, best first."""
     kinds: Any = kind
-
-    async def work() -> None:
-        async with target.memory() as memory:
-            result = await memory.recall(
-                query,
-                limit=limit,
-                kinds=kinds,
-                namespace=namespace,
-                tags=tag,
-                session_id=session,
-                since=since,
-                until=until,
-                as_of=as_of,
-                valid_at=valid_at,
-                filters=_json_object("filters", filters),
-                include_superseded=include_superseded,
-                include_archived=include_archived,
-                min_relevance=min_relevance,
-                providers=provider,
-                timezone=timezone,
-                explain=explain,
-            )
-        if as_json:
-            print_json(result.model_dump(mode="json"))
-            return
-        if not result.hits and min_relevance:
-            out.print("Nothing fits so well. [dim]Without --min-relevance the nearest are shown.[/]")
-        elif not result.hits and as_of:
-            out.print(f"Nothing was known at {as_of}. [dim]--valid-at asks what was true then, as it is known now.[/]")
-        elif not result.hits and any((kind, namespace, tag, session, since, until, valid_at, filters, provider)):
-            out.print("Nothing of that sort found. [dim]With fewer options there may be more.[/]")
-        elif not result.hits:
-            out.print("Nothing found. [dim]Is it the right --tenant and --user? `keeps list` shows what there is.[/]")
-        elif result.nothing_known:
-            out.print("[dim]Perhaps none of these answers the question; they are the nearest:[/]")
-        for place, hit in enumerate(result.hits, 1):
-            print_hit(place, hit)
-        words = "".join(
-            f" ({AWAY.get(each, f'{each} did not answer')})" for each in result.failed_providers if result.partial
-        )
-        err.print(
-            f"[dim]{len(result.hits)} {'hit' if len(result.hits) == 1 else 'hits'} in {result.took_ms:.1f} ms{words}[/]"
-        )
-
-    run(work)
+    result = await memory.recall(
+        query,
+        limit=limit,
+        kinds=kinds,
+        namespace=namespace,
+        tags=tag,
+        session_id=session,
+        since=since,
+        until=until,
+        as_of=as_of,
+        valid_at=valid_at,
+        filters=filters,
+        include_superseded=include_superseded,
+        include_archived=include_archived,
+        min_relevance=min_relevance,
+        providers=provider,
+        timezone=timezone,
+        explain=explain,
+    )
+    if min_relevance:
+        nothing = "Nothing fits so well. [dim]Without --min-relevance the nearest are shown.[/]"
+    elif as_of:
+        nothing = f"Nothing was known at {as_of}. [dim]--valid-at asks what was true then, as it is known now.[/]"
+    elif any((kind, namespace, tag, session, since, until, valid_at, filters, provider)):
+        nothing = "Nothing of that sort found. [dim]With fewer options there may be more.[/]"
+    else:
+        nothing = "Nothing found. [dim]Is it the right --tenant and --user? `keeps list` shows what there is.[/]"
+    away = [AWAY.get(name, f"{name} did not answer") for name in result.failed_providers if result.partial]
+    hits = f"{len(result.hits)} {'hit' if len(result.hits) == 1 else 'hits'}"
+    note = f"{hits} in {result.took_ms:.1f} ms" + "".join(f" ({each})" for each in away)
+    return Answer(result, lambda: _print_hits(result, nothing), note)
 
 
-def list_memories(
+@command(app, "list")
+async def list_memories(
+    memory: Memory,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
     namespace: Namespace = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeat for any of several.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Where the page before ended.")] = None,
-    filters: Annotated[str | None, typer.Option(help='JSON, such as {"deleted_at": {"exists": true}}.')] = None,
+    filters: Annotated[
+        dict[str, JsonValue] | None,
+        typer.Option(help='JSON, such as {"deleted_at": {"exists": true}}.', parser=json_object, metavar="JSON"),
+    ] = None,
     order: Annotated[
         MemoryOrder, typer.Option(help="created (newest first), importance, recency or name.")
     ] = "created",
-    *,
-    target: Target,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """List memories, newest first or in another order."""
-
-    async def work() -> None:
-        chosen: list[Any] = [] if filters is None else [_json_object("filters", filters)]
-        chosen += [{"kind": {"in": kind}}] if kind else []
-        chosen += [{"namespace": {"eq": namespace}}] if namespace else []
-        chosen += [{"OR": [{"tags": {"contains": each}} for each in tag]}] if tag else []
-        async with target.memory() as memory:
-            page = await memory.list(
-                filters={"AND": chosen} if chosen else None, order=order, limit=limit, cursor=cursor
-            )
-        if as_json:
-            print_json(page.model_dump(mode="json"))
-            return
-        if not page.items and chosen:
-            out.print("Nothing of that sort. [dim]`keeps list` without options shows what there is.[/]")
-            return
-        if not page.items:
-            out.print('Nothing here yet. [dim]Try: keeps remember "Alice is allergic to peanuts."[/]')
-            return
-        identity = Column("id", no_wrap=True, min_width=36)
-        table = Table(identity, "since", "kind", "content", box=None, header_style="dim")
-        for item in page.items:
-            table.add_row(str(item.memory_id), f"{item.valid_from:%Y-%m-%d}", item.kind, escape(_short(item)))
-        out.print(table)
-        if page.next_cursor:
-            err.print(f"[dim]more: --cursor {page.next_cursor}[/]", soft_wrap=True)
-
-    run(work)
+    chosen: list[Any] = [] if filters is None else [filters]
+    chosen += [{"kind": {"in": kind}}] if kind else []
+    chosen += [{"namespace": {"eq": namespace}}] if namespace else []
+    chosen += [{"OR": [{"tags": {"contains": each}} for each in tag]}] if tag else []
+    page = await memory.list(filters={"AND": chosen} if chosen else None, order=order, limit=limit, cursor=cursor)
+    empty = (
+        "Nothing of that sort. [dim]`keeps list` without options shows what there is.[/]"
+        if chosen
+        else 'Nothing here yet. [dim]Try: keeps remember "Alice is allergic to peanuts."[/]'
+    )
+    return table(
+        page.items,
+        ["id", "since", "kind", "content"],
+        lambda item: (item.memory_id, f"{item.valid_from:%Y-%m-%d}", item.kind, _short(item)),
+        empty=empty,
+        value=page,
+        note=more(page.next_cursor),
+    )
 
 
-def get(
+@command(app)
+async def get(
+    memory: Memory,
     memory_id: MemoryId,
     as_of: Annotated[datetime | None, typer.Option(help="As it was known then (UTC).")] = None,
-    *,
-    target: Target,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Show one memory completely."""
+    stored = await memory.get(memory_id, as_of=as_of)
+    fields = {name: value for name, value in stored.model_dump(mode="json").items() if value not in (None, [], {})}
 
-    async def work() -> None:
-        async with target.memory() as memory:
-            stored = await memory.get(memory_id, as_of=as_of)
-        if as_json:
-            print_json(stored.model_dump(mode="json"))
-            return
-        for name, value in stored.model_dump(mode="json").items():
-            if value not in (None, [], {}):
-                out.print(
-                    f"[dim]{name:>17}[/] "
-                    f" {escape(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
-                )
+    def line(name: str) -> str:
+        value = fields[name]
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return f"[dim]{name:>17}[/]  {escape(shown)}"
 
-    run(work)
+    return lines(fields, line, value=stored)
 
 
-def update(
+@command(app)
+async def update(
+    memory: Memory,
     memory_id: MemoryId,
     content: Annotated[str | None, typer.Option(help="The new truth; the old one stays readable.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Replaces the tags; repeat for more.")] = None,
     importance: Annotated[float | None, typer.Option(help="0 to 1.")] = None,
     visibility: Annotated[str | None, typer.Option(help="private or tenant.")] = None,
     if_version: Annotated[int | None, typer.Option(help="Only if this version is stored.")] = None,
-    *,
-    target: Target,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Correct or change a memory."""
-    changes = {
+    changes: dict[str, Any] = {
         "content": content,
         "tags": tuple(tag) if tag else None,
         "importance": importance,
         "visibility": visibility,
     }
-    arguments: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
-
-    async def work() -> None:
-        async with target.memory() as memory:
-            _print_receipt(await memory.update(memory_id, if_version=if_version, **arguments), as_json=as_json)
-
-    run(work)
+    changes = {name: value for name, value in changes.items() if value is not None}
+    return _receipt(await memory.update(memory_id, if_version=if_version, **changes))
 
 
-def forget(
+@command(app)
+async def forget(
+    memory: Memory,
     memory_id: Annotated[str | None, typer.Argument(help="Which; or give --namespace and --key.")] = None,
     namespace: Namespace = None,
     key: Key = None,
     hard: Annotated[bool, typer.Option(help="For good: content, vectors and event payloads go now.")] = False,
     if_version: Annotated[int | None, typer.Option(help="Only if this version is stored.")] = None,
-    *,
-    target: Target,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Forget a memory: hidden now, restorable for 30 days."""
-
-    async def work() -> None:
-        async with target.memory() as memory:
-            receipt = await memory.forget(memory_id, namespace=namespace, key=key, hard=hard, if_version=if_version)
-        _print_receipt(receipt, as_json=as_json)
-        if receipt.status == "forgotten" and not hard and not as_json:
-            err.print(f"[dim]undo within 30 days: keeps restore {receipt.memory_id}[/]", soft_wrap=True)
-
-    run(work)
+    receipt = await memory.forget(memory_id, namespace=namespace, key=key, hard=hard, if_version=if_version)
+    undo = receipt.status == "forgotten" and not hard
+    return _receipt(receipt, f"undo within 30 days: keeps restore {receipt.memory_id}" if undo else "")
 
 
-def restore(
-    memory_id: MemoryId,
-    *,
-    target: Target,
-    as_json: Json = False,
-) -> None:
+@command(app)
+async def restore(memory: Memory, memory_id: MemoryId) -> Answer:
     """Bring back a forgotten memory."""
-
-    async def work() -> None:
-        async with target.memory() as memory:
-            _print_receipt(await memory.restore(memory_id), as_json=as_json)
-
-    run(work)
+    return _receipt(await memory.restore(memory_id))
 
 
-def history(
-    memory_id: MemoryId,
-    *,
-    target: Target,
-    as_json: Json = False,
-) -> None:
+@command(app)
+async def history(memory: Memory, memory_id: MemoryId) -> Answer:
     """Show everything that happened to a memory, oldest first."""
 
-    async def work() -> None:
-        async with target.memory() as memory:
-            events = await memory.history(memory_id)
-        if as_json:
-            print_json([event.model_dump(mode="json") for event in events])
-            return
-        for event in events:
-            row: Any = event.data.get("memory") or {}
-            what = (
-                "(content erased)"
-                if event.data.get("redacted") or event.type == "memory.erased"
-                else f"v{row.get('version')} {row.get('content')}"
-            )
-            out.print(
-                f"[dim]{event.sequence:>6}  {event.time:%Y-%m-%d %H:%M:%S}[/]  {event.type:<18} {escape(what[:100])}"
-            )
+    def line(event: Event) -> str:
+        row: Any = event.data.get("memory") or {}
+        erased = event.data.get("redacted") or event.type == "memory.erased"
+        what = "(content erased)" if erased else f"v{row.get('version')} {row.get('content')}"
+        return f"[dim]{event.sequence:>6}  {event.time:%Y-%m-%d %H:%M:%S}[/]  {event.type:<18} {escape(what[:100])}"
 
-    run(work)
+    return lines(await memory.history(memory_id), line)
+
+
+def _print_hits(result: RecallResult, nothing: str) -> None:
+    if not result.hits:
+        out.print(nothing)
+    elif result.nothing_known:
+        out.print("[dim]Perhaps none of these answers the question; they are the nearest:[/]")
+    for place, hit in enumerate(result.hits, 1):
+        print_hit(place, hit)
 
 
 def print_hit(place: int, hit: Hit) -> None:
@@ -339,7 +271,7 @@ def print_hit(place: int, hit: Hit) -> None:
         labels.append("archived")
     if memory.visibility == "tenant":
         labels.append(f"shared by {memory.user_id}")
-    out.print(f"            [dim]{' · '.join([*labels, *memory.tags])}  {memory.memory_id}[/]", soft_wrap=True)
+    out.print(f"            [dim]{' · '.join([*labels, *memory.tags])}  {memory.memory_id}[/]")
     if hit.explanation is not None:
         for part in hit.explanation.parts:
             raw = "—" if part.raw is None else f"{part.raw:.3f}"
@@ -349,40 +281,16 @@ def print_hit(place: int, hit: Hit) -> None:
                 soft_wrap=True,
             )
         if hit.explanation.matched_terms:
-            out.print(
-                f"     [dim]stems in common: {escape(', '.join(hit.explanation.matched_terms[:12]))}[/]", soft_wrap=True
-            )
+            out.print(f"     [dim]stems in common: {escape(', '.join(hit.explanation.matched_terms[:12]))}[/]")
 
 
-def _print_receipt(receipt: Receipt, *, as_json: bool) -> None:
-    if as_json:
-        print_json(receipt.model_dump(mode="json"))
-        return
+def _receipt(receipt: Receipt, note: str = "") -> Answer:
     index = "" if receipt.indexed or receipt.status in ("forgotten", "restored") else "  [dim]vector to follow[/]"
     version = f" v{receipt.memory.version}" if receipt.memory is not None else ""
-    out.print(f"[bold]{receipt.status}[/]  {receipt.memory_id}{version}{index}")
+    return Answer(receipt, f"[bold]{receipt.status}[/]  {receipt.memory_id}{version}{index}", note)
 
 
-def _short(memory: Memory, width: int = 90) -> str:
+def _short(memory: Stored, width: int = 90) -> str:
     speaker = memory.metadata.get("speaker")
     text = " ".join((f"{speaker}: " if isinstance(speaker, str) else "").split() + memory.content.split())
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _metadata(text: str | None, speaker: str | None) -> dict[str, JsonValue] | None:
-    found = _json_object("metadata", text)
-    if speaker is not None:
-        found = {**(found or {}), "speaker": speaker}
-    return found
-
-
-def _json_object(name: str, text: str | None) -> dict[str, JsonValue] | None:
-    if text is None:
-        return None
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise ValidationFailedError(f"--{name} is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ValidationFailedError(f"--{name} must be a JSON object")
-    return value

@@ -16,17 +16,15 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from keeps.cli.context import DatabaseUrl, Home, Json, err, out, print_json, run
-from keeps.cli.running import make_vectors
+from keeps.cli.command import Answer, command, lines
+from keeps.cli.context import DatabaseUrl, Home, err, out
 from keeps_client.errors import ValidationFailedError
 
 Name = Annotated[str, typer.Argument(help="local, multilingual, openai, none, onnx:FOLDER or hub:NAME.")]
 OfReranker = Annotated[bool, typer.Option("--reranker", help="The model that reads the best hits with the question.")]
-models_app = typer.Typer(
-    name="models",
-    help="Sentence encoders and rerankers: which there are, what one costs, and how to change.",
-    no_args_is_help=True,
-)
+app = typer.Typer()
+models = typer.Typer(no_args_is_help=True)
+app.add_typer(models, name="models")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,64 +62,57 @@ NEAR = (
 """Pairs of which each other must be nearer than the rest."""
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(models_app)
-
-
-@models_app.command("list")
-def list_models(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+@command(models, "list")
+def list_models(home: Home = None, database_url: DatabaseUrl = None) -> Answer:
     """List the models that are known to work, and those in use."""
     from keeps.settings import load_settings
 
     settings = load_settings(home=home, database_url=database_url)
     listed = [
         (kind, model, model.name == used)
-        for kind, models, used in (
+        for kind, models_of_kind, used in (
             ("embedder", KNOWN, settings.embedder),
             ("reranker", KNOWN_RERANKERS, settings.reranker),
         )
-        for model in (models if used in [one.name for one in models] else [*models, Known(used, 0, "", "", "")])
+        for model in (
+            models_of_kind
+            if used in [one.name for one in models_of_kind]
+            else [*models_of_kind, Known(used, 0, "", "", "")]
+        )
     ]
-    if as_json:
-        print_json([{**asdict(model), "kind": kind, "used": is_used} for kind, model, is_used in listed])
-        return
+    value = [{**asdict(model), "kind": kind, "used": is_used} for kind, model, is_used in listed]
+    note = "onnx:FOLDER takes any encoder of the BERT family; keeps models check NAME tells what one costs"
+    return Answer(value, lambda: _print_models(listed), note)
+
+
+def _print_models(listed: list[tuple[str, Known, bool]]) -> None:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
-    shown = ""
+    heading = ""
     for kind, model, is_used in listed:
-        if kind != shown:
+        if kind != heading:
             table.add_row(f"[bold]{kind}[/]")
-            shown = kind
+            heading = kind
         mark = "[bold green]●[/] " if is_used else "  "
         numbers = f"{model.dimensions} numbers" if model.dimensions else ""
-        said = ", ".join(part for part in (model.languages, numbers, model.size, model.licence) if part)
-        table.add_row(f"{mark}{escape(model.name)}", escape(said or "in use"))
-    out.print(table)
-    err.print("onnx:FOLDER takes any encoder of the BERT family; keeps models check NAME tells what one costs")
+        about = ", ".join(part for part in (model.languages, numbers, model.size, model.licence) if part)
+        table.add_row(f"{mark}{escape(model.name)}", escape(about or "in use"))
+    out.print(table, soft_wrap=False)
 
 
-@models_app.command()
-def check(
+@command(models)
+async def check(
     name: Annotated[str | None, typer.Argument(help="Which; that in use otherwise.")] = None,
     reranker: OfReranker = False,
     home: Home = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Load a model and show its cost: texts a second, a question's time, memory, bytes for each memory."""
-
-    async def work() -> None:
-        measured = await (_measured_reranker if reranker else _measured)(name, home)
-        if as_json:
-            print_json(measured)
-            return
-        for what, value in measured.items():
-            out.print(f"{what.replace('_', ' '):<24}{value}", highlight=False)
-
-    run(work)
+    measured = await (_measured_reranker if reranker else _measured)(name, home)
+    return lines(measured, lambda what: f"{what.replace('_', ' '):<24}{measured[what]}", value=measured)
 
 
-@models_app.command()
-def use(
+@command(models)
+async def use(
     name: Name,
     reranker: OfReranker = False,
     later: Annotated[bool, typer.Option("--later", help="Make no vectors now; keeps reindex does.")] = False,
@@ -134,44 +125,42 @@ def use(
     there are none to make.
     """
 
-    async def work() -> None:
-        from keeps.bootstrap import choose_embedder
-        from keeps.engine import Keeps
-        from keeps.settings import load_settings
+    from keeps.bootstrap import choose_embedder
+    from keeps.cli.running import make_vectors
+    from keeps.engine import Keeps
+    from keeps.settings import load_settings
 
-        wanted = _checked(name, "reranker" if reranker else "embedder")
-        if reranker and later:
-            raise ValidationFailedError("--later is for vectors, and a reranker makes none: leave it out")
-        if reranker:
-            if wanted != "none":
-                err.print(f"[dim]trying {wanted} …[/]", highlight=False)
-                await _measured_reranker(wanted, home)
-            _choose(load_settings(home=home, database_url=database_url).home, "reranker", wanted)
-            err.print("[dim]start keeps serve anew[/]")
-            return
-        settings = load_settings(home=home, database_url=database_url)
-        if settings.embedder == wanted and "KEEPS_EMBEDDER" not in os.environ:
-            err.print(f"{wanted} is in use already. [dim]keeps reindex makes the vectors that are missing[/]")
-            return
-        settings = replace(settings, embedder=wanted)
+    wanted = _checked(name, "reranker" if reranker else "embedder")
+    if reranker and later:
+        raise ValidationFailedError("--later is for vectors, and a reranker makes none: leave it out")
+    if reranker:
         if wanted != "none":
-            err.print(f"[dim]trying {wanted} …[/]", highlight=False)
-            await _measured(wanted, home)
-            if not later:
-                embedder = choose_embedder(settings)
-                async with Keeps.open(settings.home, database_url=settings.database_url, embedder=embedder) as keeps:
-                    stored = await make_vectors(keeps)
-                out.print(f"[bold]{stored:,}[/] vectors made")
-        _choose(settings.home, "embedder", wanted)
-        err.print("[dim]start keeps serve anew; then keeps reindex removes the vectors of the model before[/]")
-
-    run(work)
+            err.print(f"[dim]trying {wanted} …[/]")
+            await _measured_reranker(wanted, home)
+        _choose(load_settings(home=home, database_url=database_url).home, "reranker", wanted)
+        err.print("[dim]start keeps serve anew[/]")
+        return
+    settings = load_settings(home=home, database_url=database_url)
+    if settings.embedder == wanted and "KEEPS_EMBEDDER" not in os.environ:
+        err.print(f"{wanted} is in use already. [dim]keeps reindex makes the vectors that are missing[/]")
+        return
+    settings = replace(settings, embedder=wanted)
+    if wanted != "none":
+        err.print(f"[dim]trying {wanted} …[/]")
+        await _measured(wanted, home)
+        if not later:
+            embedder = choose_embedder(settings)
+            async with Keeps.open(settings.home, database_url=settings.database_url, embedder=embedder) as keeps:
+                stored = await make_vectors(keeps)
+            out.print(f"[bold]{stored:,}[/] vectors made")
+    _choose(settings.home, "embedder", wanted)
+    err.print("[dim]start keeps serve anew; then keeps reindex removes the vectors of the model before[/]")
 
 
 def _choose(home: Path, setting: str, name: str) -> None:
     path = home / "keeps.toml"
     _write(path, setting, name)
-    out.print(f"{path} says {setting} = {name!r}", highlight=False, soft_wrap=True)
+    out.print(f"{path} says {setting} = {name!r}")
     variable = f"KEEPS_{setting.upper()}"
     if os.environ.get(variable, name) != name:
         err.print(f"[yellow]{variable} is set in the environment, and wins: change it there, too[/]")

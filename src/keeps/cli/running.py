@@ -3,108 +3,88 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import TimeRemainingColumn
 
 from keeps.cli.backups import embedded_home, opening, print_checked, progress_line
-from keeps.cli.context import DatabaseUrl, Home, Json, Target, check_home, err, out, print_json, run, targeted
+from keeps.cli.command import Answer, command, lines, progress
+from keeps.cli.context import DatabaseUrl, Home, Target, check_home, err, out
 from keeps.indexing.service import Indexer
 from keeps_client.errors import ValidationFailedError
 
 if TYPE_CHECKING:
     from keeps.engine import Keeps
 
-
-def register(app: typer.Typer) -> None:
-    app.command()(targeted(status))
-    app.command()(targeted(doctor))
-    app.command()(migrate)
-    app.command()(reindex)
+app = typer.Typer()
+MARKS = {"ok": "[green]✓[/]", "note": "[yellow]•[/]", "failed": "[bold red]✗[/]"}
 
 
-def status(*, target: Target, as_json: Json = False) -> None:
+@command(app)
+async def status(target: Target) -> Answer:
     """Show the stored data, the state of the index, and the users of the server (as they were before this command).
 
     At --url: the status of the server and of your memory.
     """
+    from keeps.cli.remote import report_server
+    from keeps.db.embedded import inspect_home
+    from keeps.db.pool import address_of
+    from keeps.settings import load_settings
 
-    async def work() -> int:
-        from keeps.cli.remote import report_server
-        from keeps.db.embedded import inspect_home
-        from keeps.db.pool import address_of
-        from keeps.settings import load_settings
-
-        if target.url:
-            _print_report(await report_server(target), as_json=as_json)
-            return 0
-        settings = load_settings(home=target.home, database_url=target.database_url)
-        report: dict[str, Any] = {}
-        if settings.database_url:
-            report["database"] = address_of(settings.database_url)
-        else:
-            home_report = inspect_home(settings.home)
-            report |= {
-                "home": str(home_report.home),
-                "data": str(home_report.data),
-                "server": f"running, process {home_report.running_pid}" if home_report.running_pid else "not running",
-            }
-            report["used_by_processes"] = home_report.lease_pids
-            if not home_report.exists:
-                report["server"] = "nothing stored here yet"
-                _print_report(report, as_json=as_json)
-                return 0
-        async with target.open() as keeps:
-            index = await keeps.status()
+    if target.url:
+        return _report(await report_server(target))
+    settings = load_settings(home=target.home, database_url=target.database_url)
+    report: dict[str, Any] = {}
+    if settings.database_url:
+        report["database"] = address_of(settings.database_url)
+    else:
+        home = inspect_home(settings.home)
         report |= {
-            "tenants": index.counts.tenants,
-            "users": index.counts.users,
-            "memories": index.counts.memories,
-            "events": index.counts.events,
-            "model": index.model,
-            "vectors": index.counts.vectors,
-            "pending": index.pending,
-            "lag_seconds": round(index.lag_seconds, 1),
+            "home": str(home.home),
+            "data": str(home.data),
+            "server": f"running, process {home.running_pid}" if home.running_pid else "not running",
+            "used_by_processes": home.lease_pids,
         }
-        _print_report(report, as_json=as_json)
-        return 0
+        if not home.exists:
+            return _report(report | {"server": "nothing stored here yet"})
+    async with target.open() as keeps:
+        index = await keeps.status()
+    report |= {
+        "tenants": index.counts.tenants,
+        "users": index.counts.users,
+        "memories": index.counts.memories,
+        "events": index.counts.events,
+        "model": index.model,
+        "vectors": index.counts.vectors,
+        "pending": index.pending,
+        "lag_seconds": round(index.lag_seconds, 1),
+    }
+    return _report(report)
 
-    run(work)
 
-
-def doctor(*, target: Target, as_json: Json = False) -> None:
+@command(app)
+async def doctor(target: Target) -> Answer:
     """Check everything that can be wrong, and say how to fix it; at --url what the server shows.
 
     Exit code 1 if something is.
     """
+    from keeps.cli.checks import run_checks
+    from keeps.cli.remote import check_server
+    from keeps.settings import load_settings
 
-    async def work() -> int:
-        from keeps.cli.checks import run_checks
-        from keeps.cli.remote import check_server
-        from keeps.settings import load_settings
-
-        if target.url:
-            checks = await check_server(target)
-        else:
-            check_home(target.home, target.database_url)
-            checks = await run_checks(load_settings(home=target.home, database_url=target.database_url))
-        if as_json:
-            print_json([asdict(check) for check in checks])
-        else:
-            for check in checks:
-                mark = {"ok": "[green]✓[/]", "note": "[yellow]•[/]", "failed": "[bold red]✗[/]"}[check.state]
-                line = f"{mark} [bold]{check.name}[/]  {escape(check.finding)}"
-                out.print(line, highlight=False, emoji=False, soft_wrap=not out.is_terminal)
-        return 1 if any(check.state == "failed" for check in checks) else 0
-
-    run(work)
+    if target.url:
+        checks = await check_server(target)
+    else:
+        check_home(target.home, target.database_url)
+        checks = await run_checks(load_settings(home=target.home, database_url=target.database_url))
+    shown = [f"{MARKS[check.state]} [bold]{check.name}[/]  {escape(check.finding)}" for check in checks]
+    return Answer(checks, "\n".join(shown), failed=any(check.state == "failed" for check in checks))
 
 
-async def _print_plan(admin_url: str | None) -> None:
+async def _plan(admin_url: str | None) -> str:
     from keeps.db.provision import as_administrator
     from keeps.db.statements import Statements
     from keeps.schema.migrate import steps
@@ -119,12 +99,12 @@ async def _print_plan(admin_url: str | None) -> None:
     rows = await as_administrator(admin_url, probe["schema_version"]) if there[0]["there"] else []
     current = rows[0]["version_num"] if rows else None
     found = steps(current)
-    out.print(f"schema is at revision {current or 'none'}; {len(found) or 'nothing'} to do")
-    for each in found:
-        out.print(f"  {each.revision}  {each.what}", highlight=False)
+    text = f"schema is at revision {current or 'none'}; {len(found) or 'nothing'} to do"
+    return "\n".join([text, *(f"  {each.revision}  {each.what}" for each in found)])
 
 
-def migrate(
+@command(app)
+async def migrate(
     admin_url: Annotated[
         str | None,
         typer.Option(
@@ -149,64 +129,57 @@ def migrate(
     ] = False,
     home: Home = None,
     database_url: DatabaseUrl = None,
-) -> None:
+) -> str:
     """Bring the database to the newest schema. For your own PostgreSQL, give --admin-url or KEEPS_ADMIN_URL once
     (others on the machine see arguments, not variables); it prints the URL to serve with.
 
     A home that an older PostgreSQL made is upgraded with --old-programs: copied, and every row compared with the log
     of events, before the old data is removed. Exit code 1 where one differs."""
+    from keeps.db.provision import made_up_passwords, prepare
+    from keeps.schema.files import HEAD
+    from keeps.settings import load_settings
 
-    async def work() -> int | None:
-        from keeps.db.provision import made_up_passwords, prepare
-        from keeps.schema.files import HEAD
-        from keeps.settings import load_settings
-
-        if plan:
-            await _print_plan(admin_url)
-            return None
-        if old_programs is not None:
-            return await _upgrade(embedded_home(home), old_programs, keep_old=keep_old)
-        if admin_url is None:
-            if load_settings(home=home, database_url=database_url).database_url:
-                raise ValidationFailedError(
-                    "keeps_app may not change tables: give --admin-url, the URL of the database's administrator"
-                )
-            async with Target(home, None, may_make=True).open():
-                out.print(f"schema is at revision {HEAD}")
-            return None
-        passwords = {
-            "keeps_owner": os.environ.get("KEEPS_OWNER_PASSWORD"),
-            "keeps_app": os.environ.get("KEEPS_APP_PASSWORD"),
-        }
-        app_url = await prepare(
-            admin_url, made_up_passwords() | {role: word for role, word in passwords.items() if word}
-        )
-        err.print(f"schema is at revision {HEAD}; the password of keeps_app was set. Serve with:")
-        print(f"KEEPS_DATABASE_URL={app_url}")
-        return None
-
-    run(work)
+    if plan:
+        return await _plan(admin_url)
+    if old_programs is not None:
+        return await _upgrade(embedded_home(home), old_programs, keep_old=keep_old)
+    if admin_url is None:
+        if load_settings(home=home, database_url=database_url).database_url:
+            raise ValidationFailedError(
+                "keeps_app may not change tables: give --admin-url, the URL of the database's administrator"
+            )
+        async with Target(home, None, may_make=True).open():
+            return f"schema is at revision {HEAD}"
+    passwords = {
+        "keeps_owner": os.environ.get("KEEPS_OWNER_PASSWORD"),
+        "keeps_app": os.environ.get("KEEPS_APP_PASSWORD"),
+    }
+    app_url = await prepare(admin_url, made_up_passwords() | {role: word for role, word in passwords.items() if word})
+    err.print(f"schema is at revision {HEAD}; the password of keeps_app was set. Serve with:")
+    print(f"KEEPS_DATABASE_URL={app_url}")
+    return ""
 
 
-async def _upgrade(home: Path, old_programs: Path, *, keep_old: bool) -> int:
+async def _upgrade(home: Path, old_programs: Path, *, keep_old: bool) -> str:
     from keeps.backups.upgrading import upgrade
 
     with progress_line("upgrading …") as progress:
         done = await upgrade(home, old_programs, opening, keep_old=keep_old, progress=progress)
-    out.print(f"[bold]{home}[/] is of PostgreSQL {done.after} now, {done.before} before", soft_wrap=True)
+    out.print(f"[bold]{home}[/] is of PostgreSQL {done.after} now, {done.before} before")
     print_checked(done.checked)
     if done.old_data is not None:
-        out.print(f"The data from before is in {done.old_data}: remove it when you trust the new.", soft_wrap=True)
-    return 0 if done.checked.good else 1
+        out.print(f"The data from before is in {done.old_data}: remove it when you trust the new.")
+    if not done.checked.good:
+        raise typer.Exit(1)
+    return ""
 
 
 async def make_vectors(keeps: Keeps) -> int:
     """Make all missing vectors; return their number."""
     from keeps.scope import Scope
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     stored = 0
-    with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
+    with progress(TimeRemainingColumn()) as bar:
         task = bar.add_task("indexing", total=(await keeps.status()).pending)
         while waiting := await keeps.service(Indexer).users_to_index():
             before = stored
@@ -219,46 +192,33 @@ async def make_vectors(keeps: Keeps) -> int:
     return stored
 
 
-def reindex(
+@command(app)
+async def reindex(
+    keeps: Keeps,
     drop_old: Annotated[
         bool,
         typer.Option(
             "--drop-old/--keep-old", help="Remove the vectors of other models when the new ones are complete."
         ),
     ] = True,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Make the missing vectors, as after a change of the embedding model.
 
     Recall continues meanwhile; it can be repeated.
     """
-
-    async def work() -> None:
-        async with Target(home, database_url).open() as keeps:
-            stored = await make_vectors(keeps)
-            if drop_old:
-                await keeps.service(Indexer).drop_other_models()
-            index = await keeps.status()
-        if as_json:
-            print_json({"stored": stored, "model": index.model, "pending": index.pending})
-        else:
-            out.print(f"[bold]{stored:,}[/] vectors stored; model {index.model}; {index.pending:,} pending")
-
-    run(work)
+    stored = await make_vectors(keeps)
+    if drop_old:
+        await keeps.service(Indexer).drop_other_models()
+    index = await keeps.status()
+    return Answer(
+        {"stored": stored, "model": index.model, "pending": index.pending},
+        f"[bold]{stored:,}[/] vectors stored; model {index.model}; {index.pending:,} pending",
+    )
 
 
-def _print_report(report: dict[str, object], *, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-        return
-    for name, value in report.items():
-        shown = (
-            f"{value:,}"
-            if isinstance(value, int)
-            else ", ".join(f"{k} {v:,}" for k, v in value.items())
-            if isinstance(value, dict)
-            else value
-        )
-        out.print(f"[dim]{name.replace('_', ' '):>18}[/]  {shown}")
+def _report(report: dict[str, Any]) -> Answer:
+    def line(name: str) -> str:
+        value = report[name]
+        return f"[dim]{name.replace('_', ' '):>18}[/]  {f'{value:,}' if isinstance(value, int) else escape(str(value))}"
+
+    return lines(report, line, value=report)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keeps.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Agent, DatabaseUrl, Home, Json, err, print_json
+from keeps.cli.command import Answer, command
+from keeps.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Agent, DatabaseUrl, Home, err
 from keeps.settings import AuthMode, Settings
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
@@ -28,12 +29,10 @@ if TYPE_CHECKING:
 Roles = Annotated[list[str] | None, typer.Option("--role", help="reader, writer, admin or operator; several times.")]
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(serve)
-    app.command()(ui)
-    app.command()(token)
+app = typer.Typer()
 
 
+@app.command()
 def serve(
     host: Annotated[
         str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.", envvar="KEEPS_HOST")
@@ -71,6 +70,7 @@ def serve(
     _serve(settings, Application(settings, work=not no_worker, console=None if no_ui else token_urlsafe(32)), workers)
 
 
+@app.command()
 def ui(
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only say where it is.")] = False,
@@ -87,7 +87,7 @@ def ui(
 
     def opened(address: str) -> None:
         if not (no_browser or webbrowser.open(address)):
-            err.print("  no browser was found here: open the address yourself", highlight=False)
+            err.print("  no browser was found here: open the address yourself")
 
     _serve(settings, Application(settings, work=True, console=token_urlsafe(32)), 1, opened=opened)
 
@@ -255,32 +255,29 @@ def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers
         return
     err.print(
         f"[bold green]Keeps serves[/] http://{shown}:{port}  (try {'/ui and ' if ui else ''}/docs)",
-        highlight=False,
-        soft_wrap=True,
     )
     if workers > 1:
-        err.print(f"  workers   {workers}; SIGHUP replaces them one by one", highlight=False, soft_wrap=True)
+        err.print(f"  workers   {workers}; SIGHUP replaces them one by one")
     for name, text in about.items():
-        err.print(f"  {name:<9} {text}", highlight=False, soft_wrap=True)
+        err.print(f"  {name:<9} {text}")
 
 
+@command(app)
 def token(
     tenant: Annotated[str, typer.Option(help="The tenant it is for.")] = DEFAULT_TENANT_ID,
     user: Annotated[str, typer.Option(help="The user it is for.")] = DEFAULT_USER_ID,
     agent: Agent = None,
     role: Roles = None,
     hours: Annotated[float, typer.Option(help="How long it is good for.", min=0.001, max=8_760)] = 12.0,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Make a development token, signed with KEEPS_JWT_SECRET. In production an identity service makes them."""
-    from keeps.access.roles import ORDER
     from keeps.access.tokens import MIN_SECRET_BYTES, make_token
+    from keeps.cli.administration import check_roles
     from keeps.scope import Scope
     from keeps.settings import load_settings
 
     roles = role or ["writer"]
-    if unknown := [each for each in roles if each not in ORDER]:
-        raise ValidationFailedError(f"{unknown[0]!r} is no role; take {', '.join(ORDER)}")
+    check_roles(roles)
     scope = Scope(tenant, user, agent)
     secret = load_settings().jwt_secret
     if secret is None:
@@ -302,7 +299,4 @@ def token(
     if scope.agent_id:
         claims["agent_id"] = scope.agent_id
     made = make_token(secret, claims)
-    if as_json:
-        print_json({"token": made, **claims})
-    else:
-        print(made)
+    return Answer({"token": made, **claims}, lambda: print(made))

@@ -8,7 +8,7 @@ unchanged. No notification is needed, and no outdated answer is shown.
 
 from __future__ import annotations
 
-from keeps.cache.brief import Brief
+from keeps.cache.ttl_cache import TtlCache
 from keeps_client.models import RecallResult
 
 KEPT_SECONDS = 300.0
@@ -27,7 +27,7 @@ class AnswerCache:
     """Cache of recall answers that evicts the oldest first."""
 
     def __init__(self) -> None:
-        self._held: Brief[Key, tuple[int, RecallResult]] = Brief(MOST_BYTES, KEPT_SECONDS, renewed=False)
+        self._held: TtlCache[Key, tuple[int, RecallResult]] = TtlCache(MOST_BYTES, KEPT_SECONDS, renewed=False)
 
     def peek(self, key: Key) -> RecallResult | None:
         """Return the cached answer, valid or not."""

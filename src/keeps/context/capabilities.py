@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keeps.ai.embedder import Floats
-from keeps.cache.brief import Brief
+from keeps.cache.ttl_cache import TtlCache
 from keeps.db.session import Row
 from keeps.text.words import count_terms
 from keeps_client.models import Source
@@ -84,7 +84,7 @@ class Capabilities:
     """The shelves of recent users."""
 
     def __init__(self) -> None:
-        self._held: Brief[tuple[str, str], Shelf] = Brief(MOST_SHELVES, KEPT_SECONDS)
+        self._held: TtlCache[tuple[str, str], Shelf] = TtlCache(MOST_SHELVES, KEPT_SECONDS)
 
     def get(self, who: tuple[str, str], fingerprint: tuple[object, ...]) -> Shelf | None:
         held = self._held.get(who)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from cachetools import LRUCache
 from pydantic import BaseModel
 
 from keeps.ai.chat import ChatModel
@@ -47,7 +48,7 @@ class Chooser:
 
     def __init__(self, embedder: Embedder | None) -> None:
         self._embedder = embedder
-        self._known: dict[tuple[object, int], np.ndarray] = {}
+        self._known: LRUCache[tuple[object, int], np.ndarray] = LRUCache(REMEMBERED_DATABASES)
 
     async def choose(self, question: str, databases: Sequence[Held]) -> Chosen:
         """Return the one of several databases with the best table. `databases` must not be empty."""
@@ -71,8 +72,6 @@ class Chooser:
         if vectors is None:
             found = await self._embedder.embed(texts)
             vectors = np.asarray([vector.sentence for vector in found], dtype=np.float32)
-            if len(self._known) >= REMEMBERED_DATABASES:
-                del self._known[next(iter(self._known))]
             self._known[key] = vectors
         asked_vector = np.asarray((await self._embedder.embed_query(question)).sentence, dtype=np.float32)
         return [float(score) for score in vectors @ asked_vector]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+
+from cachetools import TTLCache
 
 from keeps.ai.embedder import Embedder, Embedding
 from keeps.clock import Clock
@@ -50,7 +51,7 @@ class Indexer:
         self._wake = asyncio.Event()
         self._turn = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._in_vain: dict[tuple[str, str], float] = {}
+        self._in_vain: TTLCache[tuple[str, str], bool] = TTLCache(MOST_IN_VAIN, IN_VAIN_SECONDS)
 
     def notice(self, scope: Scope) -> None:
         """Queue a user who has something to index."""
@@ -75,15 +76,13 @@ class Indexer:
         user = scope.tenant_id, scope.user_id
         if user != self._current and user not in self._waiting:
             return False
-        if self._in_vain.get(user, 0.0) > time.monotonic():
+        if user in self._in_vain:
             return False
         try:
             async with asyncio.timeout(seconds):
                 await self.settle(scope)
         except TimeoutError:
-            if len(self._in_vain) >= MOST_IN_VAIN:
-                self._in_vain.clear()
-            self._in_vain[user] = time.monotonic() + IN_VAIN_SECONDS
+            self._in_vain[user] = True
             return False
         return True
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
 
-from keeps.cache.brief import Brief
+from keeps.cache.ttl_cache import TtlCache
 from keeps.db.session import Tx
 from keeps.recall import store
 from keeps.recall.misspelt import Vocabulary
@@ -30,7 +30,7 @@ class SignsCache:
     """Cached signs, by tenant, audience, life, and the cell that the versions belong to."""
 
     def __init__(self) -> None:
-        self._kept: Brief[tuple[str, str, str, str], Signs] = Brief(ROOM_BYTES, KEPT_SECONDS)
+        self._kept: TtlCache[tuple[str, str, str, str], Signs] = TtlCache(ROOM_BYTES, KEPT_SECONDS)
 
     async def of(self, tx: Tx, held: Postings, model: str) -> AsyncGenerator[Signs]:
         """Yield all signs stored in rows: at once, or in parts if there are too many to cache."""
@@ -77,7 +77,9 @@ class WordsCache:
     """
 
     def __init__(self) -> None:
-        self._kept: Brief[tuple[str, ...], tuple[int, Vocabulary]] = Brief(WORDS_BYTES, KEPT_SECONDS, renewed=False)
+        self._kept: TtlCache[tuple[str, ...], tuple[int, Vocabulary]] = TtlCache(
+            WORDS_BYTES, KEPT_SECONDS, renewed=False
+        )
 
     async def of(self, tx: Tx, held: Postings, beginnings: Sequence[str]) -> Vocabulary:
         key = tx.scope.tenant_id, held.audience, held.life, tx.scope.bound_agent, *beginnings

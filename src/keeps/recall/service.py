@@ -15,7 +15,7 @@ import numpy.typing as npt
 from keeps.ai.embedder import Embedder, Floats, QueryEmbedding, ReadsInPieces
 from keeps.ai.reranker import Reranker
 from keeps.ai.token_vectors import TOKEN_BYTES, similarities
-from keeps.cache.brief import Brief
+from keeps.cache.ttl_cache import TtlCache
 from keeps.clock import Clock
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
@@ -111,7 +111,7 @@ class RecallService:
         self._zone = zone
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
         self._warm = False
-        self._asked: Brief[tuple[str, str, str], QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
+        self._asked: TtlCache[tuple[str, str, str], QueryEmbedding] = TtlCache(ASKED_KEPT, ASKED_SECONDS)
         """Vectors of recent questions, by tenant and user: a router asks several sources, and users ask again.
 
         Shared between users, the response time would reveal that somebody asked the same question.

@@ -14,11 +14,11 @@ from pydantic_core.core_schema import WithDefaultSchema
 
 from keeps import __version__
 from keeps.server.custom_routes import ADD_DOCUMENT, CUSTOM_ENDPOINTS, EXPORT, IMPORT_DATA, STREAM_EVENTS
+from keeps.server.examples import PARAMETERS, example_of
 from keeps.server.parameters import IF_MATCH_PATTERN
 from keeps_client.endpoint import VERSION, Endpoint
 from keeps_client.endpoints import ENDPOINTS
 from keeps_client.models import Document as StoredDocument
-from keeps_client.models.examples import PARAMETERS, example_of
 
 Json = dict[str, Any]
 """A part of the document, in the shape that OpenAPI defines."""

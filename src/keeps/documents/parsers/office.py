@@ -71,9 +71,12 @@ def _has_doctype_by_expat(member: IO[bytes]) -> bool:
     parser = expat.ParserCreate()
     parser.StartElementHandler = end_at_root
     parser.StartDoctypeDeclHandler = end_at_doctype
+    # Expat before 2.6 scans a token anew with each chunk until it ends: chunks that double keep a long comment linear.
+    size = _CHUNK
     try:
-        while chunk := member.read(_CHUNK):
+        while chunk := member.read(size):
             parser.Parse(chunk)
+            size *= 2
     except _RootReachedError:
         pass
     return bool(doctypes)

@@ -1,4 +1,4 @@
-"""What a process keeps while it is used: for some seconds after the last use, and no more than fits."""
+"""A cache that forgets what nobody uses."""
 
 from __future__ import annotations
 
@@ -10,65 +10,67 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 KeyT = TypeVar("KeyT", bound=Hashable)
-HeldT = TypeVar("HeldT")
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(slots=True)
-class _Kept(Generic[HeldT]):
-    held: HeldT
+class _Entry(Generic[ValueT]):
+    value: ValueT
     size: int
-    used: float
+    used_at: float
 
 
-class Brief(Generic[KeyT, HeldT]):
-    """`room`: how much is kept together, in the unit of each entry's `size`; what was used longest ago goes first.
-    `seconds`: what nobody used for so long goes as well, also where nobody comes any more; with `renewed=False` what
-    was put so long ago, whoever used it."""
+class TtlCache(Generic[KeyT, ValueT]):
+    """A cache of limited size whose entries expire, also when nobody calls it: a timer of the event loop removes them.
+
+    - `room`: the sum of the sizes of all entries; beyond it the least recently used go first.
+    - `seconds`: how long an entry stays after its last use, or with `renewed=False` after it was put.
+    """
 
     def __init__(self, room: int, seconds: float, *, renewed: bool = True) -> None:
         self._room, self._seconds, self._renewed = room, seconds, renewed
-        self._entries: OrderedDict[KeyT, _Kept[HeldT]] = OrderedDict()
+        self._entries: OrderedDict[KeyT, _Entry[ValueT]] = OrderedDict()
         self._size = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: KeyT) -> HeldT | None:
-        kept = self._entries.get(key)
-        if kept is None:
+    def get(self, key: KeyT) -> ValueT | None:
+        entry = self._entries.get(key)
+        if entry is None:
             return None
         now = time.monotonic()
-        if kept.used <= now - self._seconds:
+        if entry.used_at <= now - self._seconds:
             self.remove(key)
             return None
         if self._renewed:
-            kept.used = now
+            entry.used_at = now
             self._entries.move_to_end(key)
-        return kept.held
+        return entry.value
 
-    def put(self, key: KeyT, held: HeldT, size: int = 1) -> None:
-        """Keep it, in place of what was there; nothing of it where it alone is too large."""
+    def put(self, key: KeyT, value: ValueT, size: int = 1) -> None:
+        """Store a value in place of the one before; drop it if it alone is larger than the cache."""
         self.remove(key)
         if size > self._room:
             return
-        self._entries[key] = _Kept(held, size, time.monotonic())
+        self._entries[key] = _Entry(value, size, time.monotonic())
         self._size += size
         while self._size > self._room:
             self.remove(next(iter(self._entries)))
         self._watch()
 
     def drop(self, chosen: Callable[[KeyT], bool] = lambda _: True) -> None:
-        """Forget what is chosen; all, where nothing is said."""
-        for key in [each for each in self._entries if chosen(each)]:
+        """Remove the entries whose keys are chosen; by default all."""
+        for key in [key for key in self._entries if chosen(key)]:
             self.remove(key)
         if not self._entries and self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def remove(self, key: KeyT) -> None:
-        gone = self._entries.pop(key, None)
-        self._size -= gone.size if gone is not None else 0
+        removed = self._entries.pop(key, None)
+        self._size -= removed.size if removed is not None else 0
 
     def _watch(self) -> None:
         if self._timer is None:
@@ -77,7 +79,7 @@ class Brief(Generic[KeyT, HeldT]):
     def _sweep(self) -> None:
         self._timer = None
         before = time.monotonic() - self._seconds
-        while self._entries and next(iter(self._entries.values())).used <= before:
+        while self._entries and next(iter(self._entries.values())).used_at <= before:
             self.remove(next(iter(self._entries)))
         if self._entries:
             self._watch()

@@ -1,0 +1,79 @@
+"""The list of commands, and `keeps call`."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from keeps.cli.lazy import COMMANDS
+from keeps.cli.main import app
+from keeps_client.endpoints import ENDPOINTS
+from tests.cli.test_cli import Cli, kept_running
+
+
+@pytest.fixture(scope="module")
+def cli(made_home: Callable[..., Path]) -> Iterator[Cli]:
+    """A home whose server runs."""
+    home = made_home("calls")
+    with kept_running(home):
+        yield Cli(home)
+
+
+def test_each_line_of_help_begins_its_command() -> None:
+    group: Any = typer.main.get_command(app)
+    for name, (_, line) in COMMANDS.items():
+        text = re.sub(r"\s+", " ", group.get_command(None, name).help)
+        assert text.startswith(line), name
+
+
+def test_each_module_of_commands_is_listed() -> None:
+    folder = Path(__file__).parents[2] / "src" / "keeps" / "cli"
+    defining = {path.stem for path in folder.glob("*.py") if "\napp = typer.Typer()" in path.read_text()}
+    assert defining == {module for module, _ in COMMANDS.values()}
+
+
+@pytest.mark.parametrize("arguments", ["--help", "--version", ""])
+def test_help_loads_no_command(arguments: str) -> None:
+    code = (
+        "import sys\nfrom keeps.cli.main import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print([each for each in sys.modules if each.startswith('keeps')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments.split()], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1]
+    for module in ("keeps.cli.memories", "keeps.engine", "keeps.scope", "keeps_client.models"):
+        assert f"'{module}'" not in loaded
+
+
+def test_a_misspelt_command_is_suggested(cli: Cli) -> None:
+    assert "remember" in cli("rembember", "x", code=2).stderr
+
+
+def test_an_operation_is_called_by_its_name(cli: Cli) -> None:
+    made = cli.json("call", "create_session", "session_id=s1", "name=17", 'metadata={"a": [1]}')
+    assert (made["name"], made["metadata"]) == ("17", {"a": [1]})
+    assert cli.json("call", "list_sessions", "limit=5")["items"][0]["session_id"] == "s1"
+    assert cli.json("call", "remember", 'body={"content": "Tea at four."}')["status"] == "created"
+    assert '"session_id": "s1"' in cli("call", "get_session", "session_id=s1").stdout
+    assert cli("call", "get_session", "session_id=nobody", code=1).stderr.startswith("not_found")
+
+
+def test_a_call_says_what_is_missing_or_unknown(cli: Cli) -> None:
+    assert "get_plan needs plan_id: keeps call get_plan plan_id=…" in cli("call", "get_plan", code=2).stderr
+    assert "takes no 'plan'; it takes plan_id" in cli("call", "get_plan", "plan=1", code=2).stderr
+    assert "did you mean get_plan" in cli("call", "get_plam", code=2).stderr
+    assert "limit" in cli("call", "list_sessions", "limit=many", code=2).stderr
+    assert "is no key=value" in cli("call", "get_plan", "p1", code=2).stderr
+
+
+def test_operations_and_their_fields_are_listed(cli: Cli) -> None:
+    assert {each["name"] for each in cli.json("call")} == {each.name for each in ENDPOINTS}
+    fields = {each["name"]: each for each in cli.json("call", "get_plan", "--fields")}
+    assert fields["plan_id"]["required"]
+    assert "plan_id" in cli("call", "get_plan", "--fields").stdout
