@@ -15,7 +15,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from keeps.db.embedded import inspect_home
+from keeps.store.db.embedded import inspect_home
 
 
 @contextmanager

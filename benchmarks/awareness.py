@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
-from keeps.context.budget import SHARES
-from keeps.indexing.service import Indexer
+from keeps.memory.context.budget import SHARES
+from keeps.memory.indexing.service import Indexer
 from keeps_client.models.context import SectionName
 
 SET = Path(__file__).parent / "sets" / "sources.tsv"

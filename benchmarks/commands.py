@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keeps.cli.context import Home, Json
+from keeps.doors.cli.context import Home, Json
 from keeps_client.errors import ValidationFailedError
 
 bench = typer.Typer(no_args_is_help=True)

@@ -26,9 +26,9 @@ from rich.progress import track
 
 from benchmarks import quality, temporary_folder
 from keeps import Keeps, Scope
-from keeps.ai.tokens import choose_counter
-from keeps.recall.service import RecallService
-from keeps.text.fences import shown
+from keeps.base.text.fences import shown
+from keeps.memory.recall.service import RecallService
+from keeps.models.tokens import choose_counter
 
 RAW = (
     "SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 AND audience = $2 AND life = 'current' ORDER BY"

@@ -26,7 +26,7 @@ from tests.documents.made import pdf_file
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
 from keeps.engine import LocalMemory
-from keeps.indexing.service import Indexer
+from keeps.memory.indexing.service import Indexer
 
 PAGES, QUESTIONS, IMPORTED_PAGES, ASKED = 300, 100, 1_000, 60
 TARGETS = {"ndcg@10": 0.72, "cited": 0.85, "p95 during an import": 1.5}

@@ -20,10 +20,10 @@ from tests.events.histories import History
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.db.embedded import EmbeddedPostgres
-from keeps.events.service import EventService
-from keeps.settings import Settings
+from keeps.store.db.embedded import EmbeddedPostgres
+from keeps.store.events.service import EventService
 
 console = Console(stderr=True)
 SECONDS = 4.0

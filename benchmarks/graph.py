@@ -25,10 +25,10 @@ from rich.table import Table
 
 from benchmarks import temporary_folder
 from keeps import Scope
+from keeps.base.clock import utc_now
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.clock import utc_now
-from keeps.db.embedded import EmbeddedPostgres
-from keeps.settings import Settings
+from keeps.store.db.embedded import EmbeddedPostgres
 
 STARTS = 40
 DEPTH = 3

@@ -29,7 +29,7 @@ from rich.table import Table as Shown
 from benchmarks import temporary_folder
 from benchmarks.speed import BATCH, VectorTable, _vacuum, text_of
 from keeps import Keeps, Scope
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.store.db.embedded import EmbeddedPostgres
 
 MEMORIES = 1_000
 SECONDS = 4.0
@@ -265,7 +265,7 @@ def _made() -> VectorTable:
 def _serve(app: Any, port: int, workers: int = 1) -> None:
     import uvicorn
 
-    from keeps.cli.workers import serve_by_workers
+    from keeps.doors.cli.workers import serve_by_workers
 
     config = uvicorn.Config(
         app,
@@ -287,9 +287,9 @@ def _serve(app: Any, port: int, workers: int = 1) -> None:
 
 
 def _keeps_app(url: str) -> Any:
-    from keeps.server.app import create_app
-    from keeps.settings import Settings
-    from keeps.telemetry.logs import configure_logs
+    from keeps.base.settings import Settings
+    from keeps.base.telemetry.logs import configure_logs
+    from keeps.doors.server.app import create_app
 
     configure_logs("info")
     embedder = _made()

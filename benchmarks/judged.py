@@ -23,13 +23,13 @@ from uuid import uuid4
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
-from keeps.ai.local import MiniLM
-from keeps.context.signals import foreign_span, looks_foreign, read_signals
-from keeps.indexing.service import Indexer
-from keeps.lifecycle.duplicates import LEAST_SIMILARITY, same_fact
-from keeps.lifecycle.service import Lifecycle
-from keeps.memories.service import MemoryService
-from keeps.text.importance import estimate_importance
+from keeps.base.text.importance import estimate_importance
+from keeps.memory.context.signals import foreign_span, looks_foreign, read_signals
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.lifecycle.duplicates import LEAST_SIMILARITY, same_fact
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.memory.memories.service import MemoryService
+from keeps.models.local import MiniLM
 
 SETS = Path(__file__).parent / "sets"
 NOW = datetime(2026, 3, 18, 10, tzinfo=UTC)

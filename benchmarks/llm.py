@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import temporary_folder
-from keeps.ai.chat import OpenAIChat
+from keeps.base.scope import Scope
+from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
-from keeps.conversations import llm
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
-from keeps.settings import load_settings
+from keeps.memory.conversations import llm
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.models.chat import OpenAIChat
 from keeps_client.errors import KeepsError, NotConfiguredError
 
 SAID = (

@@ -2,7 +2,7 @@
 
 The questions of LoCoMo, BEAM, PrefEval and SciFact and of `sets/few.jsonl` are asked through the product; the features
 of their candidates, and which of them answer, train LambdaMART. It is judged on conversations (or, where there is only
-one user, questions) that were left out, in five parts. `--fit` writes `src/keeps/recall/ordering.json`.
+one user, questions) that were left out, in five parts. `--fit` writes `src/keeps/memory/recall/ordering.json`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from benchmarks import temporary_folder
 from benchmarks.judged import load
 from benchmarks.quality import Engine, _as_memory, _load
 from keeps import Keeps, Scope
-from keeps.recall import ordering
-from keeps.recall.ranking import Ranking
+from keeps.memory.recall import ordering
+from keeps.memory.recall.ranking import Ranking
 
 SETS = ("locomo", "beam", "prefeval", "scifact")
 WEIGHTS = {"locomo": 1.0, "beam": 1.0, "prefeval": 0.8, "scifact": 0.5, "few": 0.3, "asked again": 0.3}

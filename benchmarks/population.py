@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from keeps.lifecycle.promotion import ACCESS_GAIN, GATE, MOST_ACCESS_GAIN, RECENCY_GAIN
-from keeps.memories.retention import ARCHIVED_UNDER, BASE_STRENGTH, RATE_PER_HOUR
+from keeps.memory.lifecycle.promotion import ACCESS_GAIN, GATE, MOST_ACCESS_GAIN, RECENCY_GAIN
+from keeps.memory.memories.retention import ARCHIVED_UNDER, BASE_STRENGTH, RATE_PER_HOUR
 
 HOURS = 365 * 24
 MOST_ASKED = 40

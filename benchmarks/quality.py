@@ -29,10 +29,10 @@ from rich.table import Table
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
-from keeps.ai.embedder import Embedder, Embedding, QueryEmbedding
+from keeps.base.settings import load_settings
 from keeps.bootstrap import choose_embedder
-from keeps.recall import fusion
-from keeps.settings import load_settings
+from keeps.memory.recall import fusion
+from keeps.models.embedder import Embedder, Embedding, QueryEmbedding
 from keeps_client.models import Hit
 
 TARGETS = {

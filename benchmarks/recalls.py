@@ -30,8 +30,8 @@ from rich.table import Table
 from benchmarks import temporary_folder
 from benchmarks.speed import VectorTable, text_of
 from keeps import Keeps, Scope
-from keeps.db.embedded import EmbeddedPostgres
-from keeps.db.session import Tx
+from keeps.store.db.embedded import EmbeddedPostgres
+from keeps.store.db.session import Tx
 
 BATCH, QUESTIONS, TURNS = 500, 200, 25
 FLOOR = "SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 ORDER BY embedding <=> $2 LIMIT 10"

@@ -29,9 +29,9 @@ from rich.progress import Progress
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
-from keeps.ai.embedder import Embedding, QueryEmbedding
-from keeps.events.service import EventService
-from keeps.jobs.worker import JobQueue, Worker, queue_on
+from keeps.memory.jobs.worker import JobQueue, Worker, queue_on
+from keeps.models.embedder import Embedding, QueryEmbedding
+from keeps.store.events.service import EventService
 
 HOURLY = ("sessions", "promotion", "decay", "storage")
 START = datetime(2026, 1, 5, tzinfo=UTC)

@@ -24,8 +24,8 @@ import psutil
 from rich.console import Console
 
 from benchmarks import temporary_folder
-from keeps.access.tokens import make_token
-from keeps.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.store.access.tokens import make_token
+from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
 from keeps_client import MemoryClient
 from keeps_client.errors import KeepsError, UnavailableError
 

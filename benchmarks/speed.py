@@ -30,15 +30,15 @@ from rich.table import Table
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
-from keeps.ai.embedder import Embedding, QueryEmbedding
-from keeps.ai.token_vectors import TOKEN_BYTES
-from keeps.clock import new_id, utc_now
-from keeps.db.embedded import EmbeddedPostgres
-from keeps.memories.store import Written, written
-from keeps.memories.types import new_row
-from keeps.recall import store as recall_store
-from keeps.recall.conditions import select
-from keeps.recall.service import RecallService
+from keeps.base.clock import new_id, utc_now
+from keeps.memory.memories.store import Written, written
+from keeps.memory.memories.types import new_row
+from keeps.memory.recall import store as recall_store
+from keeps.memory.recall.conditions import select
+from keeps.memory.recall.service import RecallService
+from keeps.models.embedder import Embedding, QueryEmbedding
+from keeps.models.token_vectors import TOKEN_BYTES
+from keeps.store.db.embedded import EmbeddedPostgres
 from keeps_client.models import NewMemory, RecallRequest
 
 DIMENSIONS = 384
@@ -315,7 +315,7 @@ def _process_costs() -> list[dict[str, Any]]:
 
     bare = took("pass")
     model = (
-        "import asyncio, psutil\nfrom keeps.ai.local import MiniLM\nasync def main():\n    model = MiniLM(); await"
+        "import asyncio, psutil\nfrom keeps.models.local import MiniLM\nasync def main():\n    model = MiniLM(); await"
         " model.embed(['some words of a usual length, as people write them'] * 64)\n   "
         " print(psutil.Process().memory_info().rss >> 20)\nasyncio.run(main())"
     )

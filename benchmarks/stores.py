@@ -26,7 +26,7 @@ from rich.table import Table
 from benchmarks import temporary_folder
 from benchmarks.speed import BATCH, DIMENSIONS, USERS, VectorTable, rate, text_of
 from keeps import Keeps
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.store.db.embedded import EmbeddedPostgres
 from keeps_client.errors import NotConfiguredError
 
 COUNT, ROUNDS, TOP = 200, 5, 10

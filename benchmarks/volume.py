@@ -29,12 +29,12 @@ from rich.table import Table
 from benchmarks import temporary_folder
 from benchmarks.speed import VectorTable, text_of
 from keeps import Keeps, Scope
-from keeps.db.embedded import EmbeddedPostgres
-from keeps.events.service import EventService
-from keeps.indexing import store
-from keeps.indexing.service import Indexer
-from keeps.jobs.worker import JobQueue
-from keeps.transfer.erasure import TenantService
+from keeps.memory.indexing import store
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.jobs.worker import JobQueue
+from keeps.memory.transfer.erasure import TenantService
+from keeps.store.db.embedded import EmbeddedPostgres
+from keeps.store.events.service import EventService
 
 USERS, MEMORIES, LARGE = 20, 500, 10_000
 PER_TENANT = USERS * MEMORIES + LARGE

@@ -26,17 +26,17 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
-from keeps.ai.local import MiniLM
+from keeps.base.scope import Scope
+from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
-from keeps.cells.service import CellService
-from keeps.db.embedded import EmbeddedPostgres, inspect_home
-from keeps.db.pool import open_pool
-from keeps.db.session import Database
 from keeps.engine import Keeps, LocalMemory
-from keeps.indexing import service as indexing
-from keeps.indexing.service import Indexer
-from keeps.scope import Scope
-from keeps.settings import load_settings
+from keeps.memory.indexing import service as indexing
+from keeps.memory.indexing.service import Indexer
+from keeps.models.local import MiniLM
+from keeps.operate.cells.service import CellService
+from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.store.db.pool import open_pool
+from keeps.store.db.session import Database
 from tests import watchdog
 from tests.embedding import SwitchedEmbedder
 from tests.scripted_llm import script, scripted

@@ -11,9 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from keeps.ai.embedder import Embedding, Floats, QueryEmbedding
-from keeps.ai.local import MINILM, MINILM_DIMENSIONS, MiniLM
-from keeps.ai.token_vectors import DIMENSIONS, pack_tokens
+from keeps.models.embedder import Embedding, Floats, QueryEmbedding
+from keeps.models.local import MINILM, MINILM_DIMENSIONS, MiniLM
+from keeps.models.token_vectors import DIMENSIONS, pack_tokens
 
 WORD = re.compile(r"\w+")
 MAX_WORDS, MAX_QUERY_WORDS = 1_500, 250

@@ -14,13 +14,13 @@ from typing import Any
 import structlog
 import uvicorn
 
-from keeps.access.tokens import make_token
-from keeps.cli.serving import console_door, other_protocols
-from keeps.clock import utc_now
+from keeps.base.clock import utc_now
+from keeps.base.settings import Settings
+from keeps.doors.cli.serving import console_door, other_protocols
+from keeps.doors.server.app import create_app
+from keeps.doors.server.protocol import GuardedProtocol
 from keeps.engine import Keeps
-from keeps.server.app import create_app
-from keeps.server.protocol import GuardedProtocol
-from keeps.settings import Settings
+from keeps.store.access.tokens import make_token
 
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 JWT_SECRET = "a secret of the tests, long enough for any HMAC that is tried here"

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 import keeps
-from keeps.server.public_routes import PUBLIC_PATHS
-from keeps.settings import ABOUT
+from keeps.base.settings import ABOUT
+from keeps.doors.server.public_routes import PUBLIC_PATHS
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"

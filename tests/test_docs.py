@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import typer
 
-from keeps.cli.main import app
+from keeps.doors.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from keeps.db.session import Database, Tx
-from keeps.scope import Scope
+from keeps.base.scope import Scope
+from keeps.store.db.session import Database, Tx
 
 ResultT = TypeVar("ResultT")
 

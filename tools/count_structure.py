@@ -15,14 +15,11 @@ from pathlib import Path
 
 LINE = 120
 METHOD_LISTS = (
-    "src/keeps/scoped*.py",
-    "src/keeps/services.py",
-    "src/keeps/server/examples.py",
-    "src/keeps/server/routes/*.py",
-    "src/keeps/server/custom_routes.py",
-    "src/keeps/handlers.py",
-    "src/keeps/*/part.py",
-    "src/keeps/server/routes.py",
+    "src/keeps/doors/server/examples.py",
+    "src/keeps/doors/server/routes/*.py",
+    "src/keeps/doors/server/custom_routes.py",
+    "src/keeps/*/*/part.py",
+    "src/keeps/doors/server/routes.py",
     "client/src/keeps_client/_async/*.py",
     "client/src/keeps_client/memory/*.py",
     "client/src/keeps_client/endpoints.py",

@@ -1,4 +1,4 @@
-"""Makes src/keeps/lifecycle/data/lasting.npz: which texts say something that lasts, by their meaning.
+"""Makes src/keeps/memory/lifecycle/data/lasting.npz: which texts say something that lasts, by their meaning.
 
     python tools/fit_lasting.py
 
@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keeps.ai.local import MiniLM
-from keeps.lifecycle.meaning import DATA, LEAST
+from keeps.memory.lifecycle.meaning import DATA, LEAST
+from keeps.models.local import MiniLM
 
 ROOT = Path(__file__).parents[1]
 SET = ROOT / "benchmarks" / "sets" / "lasting.jsonl"
-TARGET = ROOT / "src" / "keeps" / "lifecycle" / DATA
+TARGET = ROOT / "src" / "keeps" / "memory" / "lifecycle" / DATA
 FOLDS = 10
 Matrix = NDArray[np.float64]
 

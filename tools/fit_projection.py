@@ -1,4 +1,4 @@
-"""Makes src/keeps/ai/data/all-MiniLM-L6-v2/projection.npz: 384 token dimensions to 128.
+"""Makes src/keeps/models/data/all-MiniLM-L6-v2/projection.npz: 384 token dimensions to 128.
 
     python tools/fit_projection.py
 
@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from keeps.ai.artifacts import DATA, find_model, read_tokenizer
-from keeps.ai.token_vectors import DIMENSIONS
+from keeps.models.artifacts import DATA, find_model, read_tokenizer
+from keeps.models.token_vectors import DIMENSIONS
 
-TARGET = Path(__file__).parents[1] / "src" / "keeps" / "ai" / DATA / "projection.npz"
+TARGET = Path(__file__).parents[1] / "src" / "keeps" / "models" / DATA / "projection.npz"
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import onnx
 from onnx import TensorProto, external_data_helper, helper
 
-from keeps.ai.artifacts import DATA, INT8_GRAPH, INT8_WEIGHTS, find_model, sha256_of
+from keeps.models.artifacts import DATA, INT8_GRAPH, INT8_WEIGHTS, find_model, sha256_of
 
-GRAPH = Path(__file__).parents[1] / "src" / "keeps" / "ai" / DATA / INT8_GRAPH
+GRAPH = Path(__file__).parents[1] / "src" / "keeps" / "models" / DATA / INT8_GRAPH
 SMALL = 1_000
 """Bytes of what is kept in the graph."""
 

@@ -17,11 +17,11 @@ from typing import Any
 import typer
 from prometheus_client.metrics_core import Metric
 
-from keeps.cli.main import app
+from keeps.base.settings import ABOUT, Settings
+from keeps.base.telemetry.metrics import HttpMetrics, Metrics
+from keeps.doors.cli.main import app
+from keeps.doors.server.problems import TITLES
 from keeps.engine import LocalAdmin, LocalMemory
-from keeps.server.problems import TITLES
-from keeps.settings import ABOUT, Settings
-from keeps.telemetry.metrics import HttpMetrics, Metrics
 from keeps_client import errors
 from keeps_client.endpoints import ENDPOINTS
 from keeps_client.models.events import EVENT_TYPES

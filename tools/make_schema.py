@@ -1,7 +1,7 @@
 """Make docs/reference/schema.sql from an empty database: python tools/make_schema.py [--check]
 
 The revisions say how the tables came about; this says what they are. Functions and triggers are in
-src/keeps/schema/functions.sql, policies as one table of rules in src/keeps/schema/policies.sql.
+src/keeps/store/schema/functions.sql, policies as one table of rules in src/keeps/store/schema/policies.sql.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import tempfile
 from importlib.metadata import distribution
 from pathlib import Path
 
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.store.db.embedded import EmbeddedPostgres
 
 TARGET = Path(__file__).parents[1] / "docs" / "reference" / "schema.sql"
-NOTE = "-- Made by tools/make_schema.py; write a revision in src/keeps/schema instead.\n"
+NOTE = "-- Made by tools/make_schema.py; write a revision in src/keeps/store/schema instead.\n"
 _KEPT = re.compile(
     r"(CREATE (TABLE|(UNIQUE )?INDEX)|ALTER TABLE (ONLY )?\S+\s+(ADD|REPLICA)|COMMENT ON (TABLE|COLUMN)) ?"
 )

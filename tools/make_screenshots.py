@@ -16,7 +16,7 @@ from urllib.parse import quote_plus
 
 from playwright.async_api import Page, async_playwright
 
-from keeps.console.views import MENU
+from keeps.doors.console.views import MENU
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 KEEPS = Path(__file__).parents[1] / ".venv" / "bin" / "keeps"

@@ -48,7 +48,7 @@ def stage() -> list[Path]:
     shutil.rmtree(STAGED, ignore_errors=True)
     shutil.copytree(ROOT / "docs", STAGED)
     (STAGED / "images").mkdir(exist_ok=True)
-    shutil.copy(ROOT / "src/keeps/console/static/keeps.svg", STAGED / "images")
+    shutil.copy(ROOT / "src/keeps/doors/console/static/keeps.svg", STAGED / "images")
     pages = sorted(STAGED.rglob("*.md"))
     for path in pages:
         text = path.read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import bpe_openai  # pyright: ignore[reportMissingImports]
 
-VOCABULARY = Path(__file__).parents[1] / "src" / "keeps" / "ai" / "data" / "o200k_base" / "vocabulary.zlib"
+VOCABULARY = Path(__file__).parents[1] / "src" / "keeps" / "models" / "data" / "o200k_base" / "vocabulary.zlib"
 TOKENS = 199_998
 RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 """Of o200k_base.tiktoken, as tiktoken_ext/openai_public.py of tiktoken 0.14 states it."""

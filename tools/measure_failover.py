@@ -28,12 +28,12 @@ from typing import Any
 
 import asyncpg
 
+from keeps.base.scope import Scope
+from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
-from keeps.db.embedded.binaries import choose_run_user, usable_binaries
-from keeps.db.provision import made_up_passwords, prepare
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.settings import load_settings
+from keeps.store.db.embedded.binaries import choose_run_user, usable_binaries
+from keeps.store.db.provision import made_up_passwords, prepare
 from keeps_client.errors import KeepsError
 
 WRITERS, READERS = 4, 2

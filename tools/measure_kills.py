@@ -24,10 +24,10 @@ from uuid import uuid4
 
 import aiohttp
 
-from keeps.db.embedded import inspect_home
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
+from keeps.store.db.embedded import inspect_home
+from keeps.store.events.service import EventService
 
 WRITERS = 32
 KEEPS = Path(sys.executable).parent / "keeps"

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from keeps.events.service import EventService
+from keeps.store.events.service import EventService
 
 ROOT = Path(__file__).parents[1]
 TENANTS = 3
@@ -24,8 +24,8 @@ TENANTS = 3
 
 async def drive(url: str, seconds: float, seed: int) -> None:
     """Run inside either release: random histories on some tenants; prints what came of them."""
+    from keeps.base.scope import Scope
     from keeps.engine import Keeps
-    from keeps.scope import Scope
     from keeps_client.errors import KeepsError
 
     sys.path.insert(0, os.environ["KEEPS_TREE"])
@@ -73,11 +73,11 @@ def driver(tree: Path, url: str, seconds: float, seed: int) -> subprocess.Popen[
 
 
 async def upgrade(before: str, seconds: float) -> None:
-    from keeps.db.embedded import EmbeddedPostgres
-    from keeps.db.provision import as_administrator, prepare, provision
-    from keeps.db.statements import Statement
+    from keeps.base.scope import Scope
     from keeps.engine import Keeps
-    from keeps.scope import Scope
+    from keeps.store.db.embedded import EmbeddedPostgres
+    from keeps.store.db.provision import as_administrator, prepare, provision
+    from keeps.store.db.statements import Statement
 
     with tempfile.TemporaryDirectory(prefix="keeps-upgrade-") as place:
         tree, home = Path(place) / "before", Path(place) / "home"
@@ -95,7 +95,7 @@ async def upgrade(before: str, seconds: float) -> None:
                 [
                     sys.executable,
                     "-c",
-                    f"import asyncio; from keeps.schema.migrate import migrate; asyncio.run(migrate({owner!r}))",
+                    f"import asyncio; from keeps.store.schema.migrate import migrate; asyncio.run(migrate({owner!r}))",
                 ],
                 env={**os.environ, "PYTHONPATH": f"{tree / 'src'}:{tree / 'client' / 'src'}"},
                 cwd=tree,

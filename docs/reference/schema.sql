@@ -1,4 +1,4 @@
--- Made by tools/make_schema.py; write a revision in src/keeps/schema instead.
+-- Made by tools/make_schema.py; write a revision in src/keeps/store/schema instead.
 
 CREATE TABLE keeps.alembic_version (
     version_num character varying(32) NOT NULL

@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from keeps.base.scope import Scope
     from keeps.engine import Keeps
-    from keeps.scope import Scope
     from keeps_client.errors import KeepsError
     from keeps_client.models import NewMemory
 
@@ -15,7 +15,7 @@ _MODULES = {
     "Keeps": "keeps.engine",
     "KeepsError": "keeps_client.errors",
     "NewMemory": "keeps_client.models",
-    "Scope": "keeps.scope",
+    "Scope": "keeps.base.scope",
 }
 
 

@@ -6,28 +6,28 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
-from keeps.ai.chat import ChatModel
-from keeps.ai.counted import CountedEmbedder, CountedReranker
-from keeps.ai.embedder import Embedder
-from keeps.ai.reranker import Reranker
-from keeps.backups.making import ShippedServer
-from keeps.cache.redis import RedisCache
-from keeps.cells.opening import CellOpener
-from keeps.clock import Clock, utc_now
-from keeps.db.pool import lazy_pool, open_pool
-from keeps.db.probe import probe
-from keeps.db.session import Database
+from keeps.base.cache.redis import RedisCache
+from keeps.base.clock import Clock, utc_now
+from keeps.base.settings import Settings
+from keeps.base.telemetry.metrics import Metrics
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.jobs.worker import declare_jobs
+from keeps.memory.jobs.worker import declare_jobs
+from keeps.memory.providers.calls import TIMEOUT_SECONDS
+from keeps.models.chat import ChatModel
+from keeps.models.counted import CountedEmbedder, CountedReranker
+from keeps.models.embedder import Embedder
+from keeps.models.reranker import Reranker
+from keeps.operate.backups.making import ShippedServer
+from keeps.operate.cells.opening import CellOpener
 from keeps.part import ClosingT, Core
 from keeps.parts import PARTS
-from keeps.providers.calls import TIMEOUT_SECONDS
 from keeps.providers.contract import ProviderFactory
-from keeps.settings import Settings
-from keeps.telemetry.metrics import Metrics
-from keeps.tenants.service import Introducer
-from keeps.tenants.usage import LlmUsage
+from keeps.store.db.pool import lazy_pool, open_pool
+from keeps.store.db.probe import probe
+from keeps.store.db.session import Database
+from keeps.store.events.service import EventService
+from keeps.store.tenants.service import Introducer
+from keeps.store.tenants.usage import LlmUsage
 from keeps_client.zones import zone_of
 
 
@@ -102,7 +102,7 @@ def choose_chat(settings: Settings) -> ChatModel | None:
     """The LLM that the settings name; None without one: everything works by rules."""
     if settings.llm_base_url is None:
         return None
-    from keeps.ai.chat import OpenAIChat
+    from keeps.models.chat import OpenAIChat
 
     return OpenAIChat(settings.llm_model, base_url=settings.llm_base_url, api_key=settings.llm_api_key)
 
@@ -111,11 +111,11 @@ def choose_embedder(settings: Settings) -> Embedder | None:
     """The embedder that the settings name; None for text search only."""
     match settings.embedder:
         case "local":
-            from keeps.ai.local import MiniLM
+            from keeps.models.local import MiniLM
 
             return MiniLM(settings.model_dir)
         case "openai":
-            from keeps.ai.openai import OpenAIEmbedder
+            from keeps.models.openai import OpenAIEmbedder
 
             return OpenAIEmbedder(
                 settings.embedding_model,
@@ -126,7 +126,7 @@ def choose_embedder(settings: Settings) -> Embedder | None:
         case "none":
             return None
         case named:
-            from keeps.ai.local import embedder_of
+            from keeps.models.local import embedder_of
 
             return embedder_of(named, settings.home / "models")
 
@@ -135,6 +135,6 @@ def choose_reranker(settings: Settings) -> Reranker | None:
     """The reranker that the settings name; None without one."""
     if settings.reranker == "none":
         return None
-    from keeps.ai.cross_encoder import reranker_of
+    from keeps.models.cross_encoder import reranker_of
 
     return reranker_of(settings.reranker)

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from keeps.db.repeats import Request, one_write, repeatable
-from keeps.scope import Scope
+from keeps.base.scope import Scope
+from keeps.store.db.repeats import Request, one_write, repeatable
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.errors import ValidationFailedError
 from keeps_client.idempotency import checked_key
@@ -20,12 +20,12 @@ from keeps_client.memory.whole import Memory
 from keeps_client.validation import event_types, memory_kinds, named, named_session, position_of
 
 if TYPE_CHECKING:
-    from keeps.cache.redis import RedisCache
-    from keeps.db.session import Database
-    from keeps.indexing.service import IndexStatus
+    from keeps.base.cache.redis import RedisCache
+    from keeps.base.telemetry.metrics import Metrics
+    from keeps.memory.indexing.service import IndexStatus
     from keeps.part import Core, Handler, ServiceT
     from keeps.providers.contract import MemoryProvider
-    from keeps.telemetry.metrics import Metrics
+    from keeps.store.db.session import Database
     from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
 
 
@@ -73,13 +73,13 @@ class Keeps:
 
     async def status(self) -> IndexStatus:
         """Return the state of the index: model, rows that wait for a vector, lag, counts."""
-        from keeps.indexing.service import Indexer
+        from keeps.memory.indexing.service import Indexer
 
         return await self.service(Indexer).status()
 
     async def server_version(self) -> str:
         """Return the versions of PostgreSQL and pgvector, for people."""
-        from keeps.indexing.service import Indexer
+        from keeps.memory.indexing.service import Indexer
 
         return await self.service(Indexer).server_version()
 
@@ -146,7 +146,7 @@ class LocalMemory(Memory):
 
         None is lost or doubled: keep the `sequence` of the last one you handled, and subscribe after it.
         """
-        from keeps.events.service import EventService
+        from keeps.store.events.service import EventService
 
         start = None if after is None else position_of(after)
         found = self.keeps.service(EventService).subscribe(
@@ -157,7 +157,7 @@ class LocalMemory(Memory):
 
     async def provider(self, provider_id: str, *, session_id: str | None = None) -> MemoryProvider:
         """One provider, to work with directly: `working`, `postgres`, `vector`, `graph`, or one that is installed."""
-        from keeps.providers.service import ProviderService
+        from keeps.memory.providers.service import ProviderService
 
         name, session = named("provider_id", provider_id, 100), named_session(session_id)
         return await self.keeps.service(ProviderService).provider(self.scope, name, session)
@@ -168,7 +168,7 @@ class LocalMemory(Memory):
             return await self.keeps.handlers[endpoint](self.scope, params, body)
 
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
-        from keeps.documents.service import DocumentService
+        from keeps.sources.documents.service import DocumentService
 
         return await self.keeps.service(DocumentService).add(
             self.scope, file.fileno(), name, new, media_type=media_type
@@ -184,14 +184,14 @@ class LocalAdmin(Admin):
 
     async def export_lines(self, *, user_id: str | None = None) -> list[str]:
         """The tenant's data, or one user's, as JSON lines."""
-        from keeps.transfer.service import TransferService
+        from keeps.memory.transfer.service import TransferService
 
         return [line.rstrip("\n") async for line in self._keeps.service(TransferService).export(self._scope, user_id)]
 
     async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines with their ids. What is there already stays as it is. With `dry_run` nothing is
         stored."""
-        from keeps.transfer.service import TransferService
+        from keeps.memory.transfer.service import TransferService
 
         return await self._keeps.service(TransferService).import_lines(self._scope, lines, dry_run=dry_run)
 
@@ -212,8 +212,8 @@ class OpeningKeeps:
         return self._open().__await__()
 
     async def _open(self) -> Keeps:
+        from keeps.base.settings import load_settings
         from keeps.bootstrap import open_keeps
-        from keeps.settings import load_settings
 
         home, database_url, overrides = self._arguments
         return await open_keeps(load_settings(home=home, database_url=database_url), **overrides)

@@ -18,21 +18,21 @@ from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
-from keeps.scope import Scope
+from keeps.base.scope import Scope
 from keeps_client.endpoint import AnswerT, BodyT, Endpoint, ParamsT
 
 if TYPE_CHECKING:
-    from keeps.ai.chat import ChatModel
-    from keeps.ai.counted import CountedChat, CountedEmbedder, CountedReranker
-    from keeps.cache.redis import RedisCache
-    from keeps.clock import Clock
-    from keeps.db.embedded import EmbeddedPostgres
-    from keeps.db.session import Database
-    from keeps.export import Export
-    from keeps.settings import Settings
-    from keeps.telemetry.metrics import Metrics
-    from keeps.tenants.service import Introducer
-    from keeps.tenants.usage import LlmUsage
+    from keeps.base.cache.redis import RedisCache
+    from keeps.base.clock import Clock
+    from keeps.base.settings import Settings
+    from keeps.base.telemetry.metrics import Metrics
+    from keeps.models.chat import ChatModel
+    from keeps.models.counted import CountedChat, CountedEmbedder, CountedReranker
+    from keeps.store.db.embedded import EmbeddedPostgres
+    from keeps.store.db.session import Database
+    from keeps.store.export import Export
+    from keeps.store.tenants.service import Introducer
+    from keeps.store.tenants.usage import LlmUsage
 
 ServiceT = TypeVar("ServiceT")
 Handler = Callable[[Scope, Any, Any], Awaitable[Any]]
@@ -76,6 +76,8 @@ class Run:
 
 
 UserJob = Callable[[Scope, Run], Awaitable[None]]
+Sweep = Callable[[Scope, datetime], Awaitable[int]]
+"""Removes the rows of a user that are overdue at a moment, and returns their number. The job `expiry` calls it."""
 Period = timedelta | Callable[["Settings"], timedelta] | None
 
 
@@ -129,6 +131,8 @@ class Core:
     """Factories of memory providers, by name, beside the built-in ones."""
     provider_timeout_seconds: float
     services: dict[type[Any], object] = field(default_factory=dict[type[Any], object])
+    sweeps: list[Sweep] = field(default_factory=list[Sweep])
+    """Functions that the job `expiry` calls for each user, beside its work on memories; a part adds its own."""
     erasure_listeners: list[Callable[[str], None]] = field(default_factory=list[Callable[[str], None]])
     """Called with the tenant of which something was erased, to drop what is cached of it."""
 
@@ -153,7 +157,7 @@ class Core:
 
     def chat_for(self, job: str) -> CountedChat | None:
         """Return the LLM with its tokens counted for a job; None without an LLM."""
-        from keeps.ai.counted import CountedChat
+        from keeps.models.counted import CountedChat
 
         return None if self.chat is None else CountedChat(self.chat, self.metrics, job, self.usage.note)
 

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from keeps.access.part import PART as ACCESS
-from keeps.context.part import PART as CONTEXT
-from keeps.conversations.part import PART as CONVERSATIONS
-from keeps.databases.part import PART as DATABASES
-from keeps.documents.part import PART as DOCUMENTS
-from keeps.events.part import PART as EVENTS
-from keeps.federated.part import PART as FEDERATED
-from keeps.graph.part import PART as GRAPH
-from keeps.indexing.part import PART as INDEXING
-from keeps.insights.part import PART as INSIGHTS
-from keeps.items.part import PART as ITEMS
-from keeps.jobs.part import PART as JOBS
-from keeps.knowledge.part import PART as KNOWLEDGE
-from keeps.lifecycle.part import PART as LIFECYCLE
-from keeps.memories.part import PART as MEMORIES
-from keeps.operations.part import PART as OPERATIONS
+from keeps.memory.context.part import PART as CONTEXT
+from keeps.memory.conversations.part import PART as CONVERSATIONS
+from keeps.memory.federated.part import PART as FEDERATED
+from keeps.memory.graph.part import PART as GRAPH
+from keeps.memory.indexing.part import PART as INDEXING
+from keeps.memory.insights.part import PART as INSIGHTS
+from keeps.memory.jobs.part import PART as JOBS
+from keeps.memory.knowledge.part import PART as KNOWLEDGE
+from keeps.memory.lifecycle.part import PART as LIFECYCLE
+from keeps.memory.memories.part import PART as MEMORIES
+from keeps.memory.operations.part import PART as OPERATIONS
+from keeps.memory.providers.part import PART as PROVIDERS
+from keeps.memory.recall.part import ACCESS_PART as ACCESS_COUNTS
+from keeps.memory.recall.part import PART as RECALL
+from keeps.memory.transfer.part import PART as TRANSFER
 from keeps.part import Part
-from keeps.plans.part import PART as PLANS
-from keeps.providers.part import PART as PROVIDERS
-from keeps.recall.part import ACCESS_PART as ACCESS_COUNTS
-from keeps.recall.part import PART as RECALL
-from keeps.sessions.part import PART as SESSIONS
-from keeps.tasks.part import PART as TASKS
-from keeps.tools.part import PART as TOOLS
-from keeps.transcripts.part import PART as TRANSCRIPTS
-from keeps.transfer.part import PART as TRANSFER
-from keeps.webhooks.part import PART as WEBHOOKS
-from keeps.working.part import PART as WORKING
+from keeps.sources.databases.part import PART as DATABASES
+from keeps.sources.documents.part import PART as DOCUMENTS
+from keeps.sources.tools.part import PART as TOOLS
+from keeps.state.items.part import PART as ITEMS
+from keeps.state.plans.part import PART as PLANS
+from keeps.state.sessions.part import PART as SESSIONS
+from keeps.state.tasks.part import PART as TASKS
+from keeps.state.transcripts.part import PART as TRANSCRIPTS
+from keeps.state.working.part import PART as WORKING
+from keeps.store.access.part import PART as ACCESS
+from keeps.store.events.part import PART as EVENTS
+from keeps.store.webhooks.part import PART as WEBHOOKS
 
 PARTS: tuple[Part, ...] = (
     ACCESS_COUNTS,

@@ -22,15 +22,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from keeps.ai import artifacts
-from keeps.ai.local import MiniLM
-from keeps.ai.openai import OpenAIEmbedder
-from keeps.ai.token_vectors import TOKEN_BYTES
-from keeps.cache.breaker import Breaker
-from keeps.db.session import Database
+from keeps.base.cache.breaker import Breaker
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.indexing.service import Indexer
-from keeps.scope import Scope
+from keeps.memory.indexing.service import Indexer
+from keeps.models import artifacts
+from keeps.models.local import MiniLM
+from keeps.models.openai import OpenAIEmbedder
+from keeps.models.token_vectors import TOKEN_BYTES
+from keeps.store.db.session import Database
 from keeps_client.errors import NotConfiguredError, UnavailableError
 from tests.watchdog import unwatched
 
@@ -146,7 +146,7 @@ async def test_a_model_is_never_called_inside_a_transaction(embedder: MiniLM, da
 def test_the_model_writes_nothing_into_the_home_and_tells_nobody(tmp_path: Path) -> None:
     """onnxruntime 1.31 would: an id of the machine, and events for Microsoft."""
     kept = {name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_ACTIONS", "TF_BUILD")}
-    loaded = "import asyncio; from keeps.ai.local import MiniLM; asyncio.run(MiniLM().embed(['x']))"
+    loaded = "import asyncio; from keeps.models.local import MiniLM; asyncio.run(MiniLM().embed(['x']))"
     subprocess.run([sys.executable, "-c", loaded], env=kept | {"HOME": str(tmp_path)}, check=True)
     assert [*tmp_path.rglob("*")] == []
 
@@ -331,8 +331,8 @@ async def test_who_hangs_is_not_waited_for_by_everybody(
         memory = keeps.memory(Scope(tenant, "alice"))
         await memory.remember("Anna keeps bees.", index="now")
         served.awake.clear()
-        monkeypatch.setattr("keeps.ai.openai.QUESTION_SECONDS", 0.2)
-        monkeypatch.setattr("keeps.ai.openai.TEXTS_SECONDS", 0.2)
+        monkeypatch.setattr("keeps.models.openai.QUESTION_SECONDS", 0.2)
+        monkeypatch.setattr("keeps.models.openai.TEXTS_SECONDS", 0.2)
         found = await memory.recall("Who keeps bees?")
         assert (found.partial, [hit.memory.content for hit in found.hits]) == (True, ["Anna keeps bees."])
         receipt = await memory.remember("Ben keeps wasps.", index="now")

@@ -16,15 +16,15 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from keeps import Keeps, Scope
-from keeps.ai import encoder, multilingual
-from keeps.ai.artifacts import find_model, read_tokenizer
-from keeps.ai.bert import Bert
-from keeps.ai.local import LocalEmbedder, MiniLM, embedder_of
-from keeps.ai.models import read_model
-from keeps.ai.token_vectors import TOKEN_BYTES
-from keeps.cli.main import app
-from keeps.indexing.service import Indexer
-from keeps.settings import load_settings
+from keeps.base.settings import load_settings
+from keeps.doors.cli.main import app
+from keeps.memory.indexing.service import Indexer
+from keeps.models import encoder, multilingual
+from keeps.models.artifacts import find_model, read_tokenizer
+from keeps.models.bert import Bert
+from keeps.models.local import LocalEmbedder, MiniLM, embedder_of
+from keeps.models.models import read_model
+from keeps.models.token_vectors import TOKEN_BYTES
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
 WIDTH, HEADS, LAYERS, PIECES = 16, 4, 2, 30_522

@@ -17,15 +17,15 @@ from onnx import TensorProto, helper, numpy_helper
 from typer.testing import CliRunner
 
 from keeps import Keeps, Scope
-from keeps.ai import cross_encoder
-from keeps.ai.artifacts import read_tokenizer, sha256_of
-from keeps.ai.cross_encoder import LocalReranker, reranker_of
-from keeps.cli.main import app
-from keeps.db.session import Database
-from keeps.recall import reranking
-from keeps.recall.service import RecallService
-from keeps.settings import load_settings
-from keeps.turns import acting_for
+from keeps.base.fairness import acting_for
+from keeps.base.settings import load_settings
+from keeps.doors.cli.main import app
+from keeps.memory.recall import reranking
+from keeps.memory.recall.service import RecallService
+from keeps.models import cross_encoder
+from keeps.models.artifacts import read_tokenizer, sha256_of
+from keeps.models.cross_encoder import LocalReranker, reranker_of
+from keeps.store.db.session import Database
 from keeps_client.errors import NotConfiguredError, UnavailableError, ValidationFailedError
 
 TOLD = [

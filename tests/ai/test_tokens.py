@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.ai import o200k
-from keeps.ai.o200k import LongestMatchCounter
-from keeps.ai.tokens import choose_counter
+from keeps.models import o200k
+from keeps.models.o200k import LongestMatchCounter
+from keeps.models.tokens import choose_counter
 from keeps_client.errors import NotConfiguredError
 from tests.ai.paragraphs import PARAGRAPHS
 

@@ -15,21 +15,21 @@ from pathlib import Path
 
 import pytest
 
-from keeps.backups import making
-from keeps.backups.folder import SEGMENT, BackupFolder
-from keeps.backups.making import create, plan_of, set_up, ship
-from keeps.backups.restoring import restore, verify
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.cli.backups import opening
-from keeps.clock import utc_now
-from keeps.db.embedded import EmbeddedPostgres, archiving, inspect_home
-from keeps.db.embedded.archiving import SPOOL
+from keeps.doors.cli.backups import opening
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
-from keeps.settings import Settings
-from keeps.transfer.erased import ErasureNotes, erased_since
-from keeps.transfer.erasure import TenantService
+from keeps.memory.transfer.erased import ErasureNotes, erased_since
+from keeps.memory.transfer.erasure import TenantService
+from keeps.operate.backups import making
+from keeps.operate.backups.folder import SEGMENT, BackupFolder
+from keeps.operate.backups.making import create, plan_of, set_up, ship
+from keeps.operate.backups.restoring import restore, verify
+from keeps.store.db.embedded import EmbeddedPostgres, archiving, inspect_home
+from keeps.store.db.embedded.archiving import SPOOL
+from keeps.store.events.service import EventService
 from keeps_client.errors import (
     ConflictError,
     NotConfiguredError,
@@ -261,7 +261,7 @@ async def test_killed_half_way_a_backup_does_not_count_and_a_restore_is_not_open
         await keeps.close()
         environment = {**os.environ, "KEEPS_HOME": str(home)}
         environment.pop("KEEPS_DATABASE_URL", None)
-        code = "from keeps.cli.main import main; main()"
+        code = "from keeps.doors.cli.main import main; main()"
         running = subprocess.Popen([sys.executable, "-c", code, "backup", "create"], env=environment)
         while not (partial := list(folder.rglob(".data.tar.gz.partial"))):
             assert running.poll() is None

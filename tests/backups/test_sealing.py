@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keeps.backups.sealing import PIECE, new_key, read_key, reading, writing
+from keeps.operate.backups.sealing import PIECE, new_key, read_key, reading, writing
 from keeps_client.errors import ValidationFailedError
 
 KEY = bytes(range(32))

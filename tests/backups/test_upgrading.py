@@ -14,24 +14,24 @@ from urllib.parse import quote
 
 import pytest
 
-from keeps.backups.making import create, set_up
-from keeps.backups.programs import run, write
-from keeps.backups.restoring import restore
-from keeps.backups.upgrading import upgrade
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.cli.backups import opening
-from keeps.clock import utc_now
-from keeps.db.embedded import EmbeddedPostgres, inspect_home
-from keeps.db.embedded import server as servers
-from keeps.db.embedded.binaries import binaries_in, choose_run_user, major_version
-from keeps.db.embedded.lease import home_lock
-from keeps.db.embedded.places import OLD_DATA, UPGRADED, data_folder, make_home, new_socket_folder, passwords_of
-from keeps.db.embedded.server import DataFolder
-from keeps.db.provision import provision
-from keeps.events.service import EventService
-from keeps.schema.migrate import migrate
-from keeps.scope import Scope
-from keeps.settings import Settings
+from keeps.doors.cli.backups import opening
+from keeps.operate.backups.making import create, set_up
+from keeps.operate.backups.programs import run, write
+from keeps.operate.backups.restoring import restore
+from keeps.operate.backups.upgrading import upgrade
+from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.store.db.embedded import server as servers
+from keeps.store.db.embedded.binaries import binaries_in, choose_run_user, major_version
+from keeps.store.db.embedded.lease import home_lock
+from keeps.store.db.embedded.places import OLD_DATA, UPGRADED, data_folder, make_home, new_socket_folder, passwords_of
+from keeps.store.db.embedded.server import DataFolder
+from keeps.store.db.provision import provision
+from keeps.store.events.service import EventService
+from keeps.store.schema.migrate import migrate
 from keeps_client.errors import ConflictError, UnavailableError, ValidationFailedError
 from tests.cli.test_cli import Cli
 from tests.events.histories import History
@@ -149,7 +149,7 @@ async def test_what_does_not_allow_it_is_said_and_leaves_the_home_as_it_was(
         with pytest.raises(UnavailableError, match="free on the disk"):
             await upgrade(home, programs, opening)
     with monkeypatch.context() as patch:
-        patch.setattr("keeps.backups.upgrading.passwords_of", lambda _: {"postgres": "wrong"})
+        patch.setattr("keeps.operate.backups.upgrading.passwords_of", lambda _: {"postgres": "wrong"})
         with pytest.raises(UnavailableError, match="the data is as it was; pg_upgrade says"):
             await upgrade(home, programs, opening)
     assert sorted(each.name for each in place.iterdir()) == before

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.indexing.service import Indexer
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.store.db.embedded import EmbeddedPostgres
 from tests.conftest import admin
 from tests.console.rows import asked
 from tests.serving import token

@@ -15,11 +15,11 @@ import pytest
 from aiohttp import web
 from playwright.async_api import Browser
 
-from keeps.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
+from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.indexing.service import Indexer
-from keeps.recall.access import AccessBuffer
-from keeps.scope import Scope
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.recall.access import AccessBuffer
 from tests.server.test_matrix import MARK, ROUTES
 from tests.serving import JWT_SECRET, serving, token
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.store.db.embedded import EmbeddedPostgres
 from tests.conftest import cloned, thrown_away
 
 

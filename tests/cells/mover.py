@@ -5,8 +5,8 @@ import os
 import signal
 import sys
 
-from keeps.cells.copying import Place
-from keeps.cells.moving import Mover, Progress
+from keeps.operate.cells.copying import Place
+from keeps.operate.cells.moving import Mover, Progress
 
 
 async def main() -> None:

@@ -18,26 +18,26 @@ import asyncpg
 import pytest
 import structlog
 
-from keeps.access import store
-from keeps.access.keys import hash_of
+from keeps.base.scope import Scope
+from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
-from keeps.cells.moving import Progress, Step
-from keeps.cells.opening import CellOpener
-from keeps.cells.service import CellService
-from keeps.cells.store import QUERIES
-from keeps.db import cells as cells_module
-from keeps.db.cells import Cells
-from keeps.db.embedded import EmbeddedPostgres, inspect_home
-from keeps.db.embedded.binaries import installed_binaries
-from keeps.db.embedded.server import SETTINGS
-from keeps.db.statements import Statement
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.jobs.worker import Worker
-from keeps.scope import Scope
-from keeps.settings import load_settings
-from keeps.transfer.erasure import TenantService
-from keeps.webhooks.service import WebhookService
+from keeps.memory.jobs.worker import Worker
+from keeps.memory.transfer.erasure import TenantService
+from keeps.operate.cells.moving import Progress, Step
+from keeps.operate.cells.opening import CellOpener
+from keeps.operate.cells.service import CellService
+from keeps.operate.cells.store import QUERIES
+from keeps.store.access import store
+from keeps.store.access.keys import hash_of
+from keeps.store.db import cells as cells_module
+from keeps.store.db.cells import Cells
+from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.store.db.embedded.binaries import installed_binaries
+from keeps.store.db.embedded.server import SETTINGS
+from keeps.store.db.statements import Statement
+from keeps.store.events.service import EventService
+from keeps.store.webhooks.service import WebhookService
 from keeps_client.errors import (
     ConflictError,
     KeepsError,
@@ -403,7 +403,7 @@ async def test_a_slot_that_is_taken_right_when_it_is_dropped_is_dropped_later(
         async with asyncio.timeout(30):
             while not await looking.fetch("SELECT FROM pg_replication_slots WHERE active_pid IS NOT NULL"):
                 await asyncio.sleep(0.02)
-        monkeypatch.setattr("keeps.cells.copying.QUERIES", Late())
+        monkeypatch.setattr("keeps.operate.cells.copying.QUERIES", Late())
         await two.cells.give_up("acme", "second")
         assert await receiver.wait() == 1
     assert looks > 1
@@ -414,7 +414,7 @@ async def test_a_transaction_that_does_not_end_is_named(two: Two, monkeypatch: p
     await two.cells.set_weight("second", 0)
     alice = two.keeps.memory(Scope("acme", "alice"))
     await alice.remember("One.")
-    monkeypatch.setattr("keeps.cells.copying.WAIT_FOR_TRANSACTIONS", "300")
+    monkeypatch.setattr("keeps.operate.cells.copying.WAIT_FOR_TRANSACTIONS", "300")
     async with admin(two.server, two.databases["main"]) as other, other.transaction():
         await other.fetchval("SELECT pg_current_xact_id()")
         pid = await other.fetchval("SELECT pg_backend_pid()")

@@ -56,8 +56,8 @@ def _serve() -> None:
     import typer.main
 
     import keeps.bootstrap  # noqa: F401  what most commands need
-    from keeps.cli.lazy import COMMANDS
-    from keeps.cli.main import app, main
+    from keeps.doors.cli.lazy import COMMANDS
+    from keeps.doors.cli.main import app, main
 
     typer.main.get_command = functools.cache(typer.main.get_command)
     group: Any = typer.main.get_command(app)

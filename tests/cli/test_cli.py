@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from keeps.cli import demo
-from keeps.db.embedded import inspect_home
+from keeps.base.scope import Scope
+from keeps.doors.cli import demo
 from keeps.engine import Keeps
-from keeps.scope import Scope
+from keeps.store.db.embedded import inspect_home
 from tests.cli.forks import Forks
 
 FORKS = Forks()
@@ -47,7 +47,7 @@ class Cli:
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.store.db.embedded import EmbeddedPostgres
 
 async def main():
     server = await EmbeddedPostgres.open(Path(sys.argv[1]))

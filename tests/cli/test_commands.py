@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import typer
 
-from keeps.cli.lazy import COMMANDS
-from keeps.cli.main import app
+from keeps.doors.cli.lazy import COMMANDS
+from keeps.doors.cli.main import app
 from keeps_client.endpoints import ENDPOINTS
 from tests.cli.test_cli import Cli, kept_running
 
@@ -34,7 +34,7 @@ def test_each_line_of_help_begins_its_command() -> None:
 
 
 def test_each_module_of_commands_is_listed() -> None:
-    folder = Path(__file__).parents[2] / "src" / "keeps" / "cli"
+    folder = Path(__file__).parents[2] / "src" / "keeps" / "doors" / "cli"
     defining = {path.stem for path in folder.glob("*.py") if "\napp = typer.Typer()" in path.read_text()}
     assert defining == {module for module, _ in COMMANDS.values()}
 
@@ -42,12 +42,12 @@ def test_each_module_of_commands_is_listed() -> None:
 @pytest.mark.parametrize("arguments", ["--help", "--version", ""])
 def test_help_loads_no_command(arguments: str) -> None:
     code = (
-        "import sys\nfrom keeps.cli.main import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
+        "import sys\nfrom keeps.doors.cli.main import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
         "print([each for each in sys.modules if each.startswith('keeps')])"
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments.split()], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1]
-    for module in ("keeps.cli.memories", "keeps.engine", "keeps.scope", "keeps_client.models"):
+    for module in ("keeps.doors.cli.memories", "keeps.engine", "keeps.base.scope", "keeps_client.models"):
         assert f"'{module}'" not in loaded
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.store.db.embedded import EmbeddedPostgres
 from tests.cli.test_cli import Cli, kept_running
 
 

@@ -44,7 +44,7 @@ def test_events_are_listed_verified_and_replayed(cli: Cli) -> None:
 
 
 def test_follow_prints_what_happens(cli: Cli) -> None:
-    program = [sys.executable, "-c", "from keeps.cli.main import main; main()"]
+    program = [sys.executable, "-c", "from keeps.doors.cli.main import main; main()"]
     cli("remember", "Tea at four.", "--tenant", "followed")
     following = subprocess.Popen(
         [*program, "events", "follow", "--after", "0", "--json", "--tenant", "followed"],

@@ -32,7 +32,7 @@ class Served:
 
     def __init__(self, cli: Cli, *arguments: str, **environment: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from keeps.cli.main import main; main()", "serve", "--port", "0", *arguments],
+            [sys.executable, "-c", "from keeps.doors.cli.main import main; main()", "serve", "--port", "0", *arguments],
             env=cli.environment | environment,
             stderr=subprocess.PIPE,
             text=True,

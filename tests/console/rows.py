@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from keeps.console.pages import PAGES
+from keeps.doors.console.pages import PAGES
 
 ROWS: dict[str, tuple[str, dict[str, str]]] = {
     "GET /ui/": ("?q={mark}", {}),

@@ -18,14 +18,14 @@ import asyncpg
 import pytest
 from yarl import URL
 
-from keeps.access.keys import KeyService
-from keeps.console.door import STATIC
-from keeps.console.pages import PAGES
-from keeps.console.sessions import COOKIE, Session, Sessions
-from keeps.console.views import curve, quoted, stacked, word_diff
+from keeps.base.scope import Scope
+from keeps.doors.console.door import STATIC
+from keeps.doors.console.pages import PAGES
+from keeps.doors.console.sessions import COOKIE, Session, Sessions
+from keeps.doors.console.views import curve, quoted, stacked, word_diff
+from keeps.doors.server.authorized_memory import AuthorizedMemory, _AuthorizedAdmin
 from keeps.engine import Keeps, LocalAdmin, LocalMemory
-from keeps.scope import Scope
-from keeps.server.authorized_memory import AuthorizedMemory, _AuthorizedAdmin
+from keeps.store.access.keys import KeyService
 from keeps_client.models import NewKey
 from tests.console.rows import SHARED, asked, test_every_page_has_a_row
 from tests.server.test_matrix import MARK, alices, rows_of_alice
@@ -196,12 +196,12 @@ async def test_a_session_is_sealed_ends_and_can_be_ended(
             assert answer.status == status
     shared = Sessions(["one", "two"], "own"), Sessions(["two"], "other")
     assert shared[0].open(f"{COOKIE}={shared[1].seal(ours.begin('x'))}") is not None, "secrets can be changed"
-    monkeypatch.setattr("keeps.console.sessions.time.time", lambda: 4e9)
+    monkeypatch.setattr("keeps.doors.console.sessions.time.time", lambda: 4e9)
     assert ours.open(f"{COOKIE}={good}") is None
 
 
 async def test_wrong_keys_are_counted_like_everywhere(keeps: Keeps, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keeps.access.rates.WrongCredentials.MOST", 5)
+    monkeypatch.setattr("keeps.store.access.rates.WrongCredentials.MOST", 5)
     async with serving(keeps, auth="keys") as url, browsing(url) as http:
         found = set[int]()
         for number in range(10):
@@ -259,7 +259,7 @@ def test_whatever_goes_around_the_operations_asks_for_the_role() -> None:
 
 
 async def test_a_form_that_never_comes_is_given_up(secured_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keeps.server.bodies.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("keeps.doors.server.bodies.BODY_SECONDS", 0.2)
     host, port = secured_url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     head = f"POST /ui/login HTTP/1.1\r\nHost: {host}:{port}\r\nOrigin: {secured_url}\r\nContent-Length: 100\r\n\r\nc"
@@ -526,7 +526,7 @@ def test_bars_and_curves_fill_their_room() -> None:
 
 
 def test_what_is_vendored_is_what_the_notice_says() -> None:
-    static = files("keeps.console").joinpath("static")
+    static = files("keeps.doors.console").joinpath("static")
     notice = Path(__file__).parents[2].joinpath("NOTICE").read_text(encoding="utf-8")
     served = {path.name for path in (*static.iterdir(), *static.joinpath("vendor").iterdir()) if path.is_file()}
     assert served == {name.rpartition("/")[2] for name in STATIC}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from keeps.console import sessions
-from keeps.console.sessions import COOKIE, Sessions
+from keeps.doors.console import sessions
+from keeps.doors.console.sessions import COOKIE, Sessions
 from tests.serving import token
 
 
@@ -38,6 +38,6 @@ def test_ended_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(10):
         ours.end(ours.begin("x"))
     assert len(ours._signed_out) == 3
-    monkeypatch.setattr("keeps.console.sessions.time.time", lambda: 4e9)
+    monkeypatch.setattr("keeps.doors.console.sessions.time.time", lambda: 4e9)
     ours.end(ours.begin("x"))
     assert len(ours._signed_out) == 1

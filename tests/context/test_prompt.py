@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from keeps.ai.tokens import choose_counter
-from keeps.context.filling import CUT, LEAST_MEMORIES, LIST_TOKENS, TOKENS
-from keeps.context.followups import is_followup
-from keeps.context.signals import read_signals
-from keeps.conversations.rules import read_facts
+from keeps.base.scope import Scope
+from keeps.base.text.ahead import date_ahead
+from keeps.base.text.asks import only_asks
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.indexing.service import Indexer
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
-from keeps.text.ahead import date_ahead
-from keeps.text.asks import only_asks
+from keeps.memory.context.filling import CUT, LEAST_MEMORIES, LIST_TOKENS, TOKENS
+from keeps.memory.context.followups import is_followup
+from keeps.memory.context.signals import read_signals
+from keeps.memory.conversations.rules import read_facts
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.models.tokens import choose_counter
+from keeps.store.events.service import EventService
 from tests.lifecycle.conftest import MovingClock
 
 NOW = datetime(2026, 11, 25, 10, tzinfo=UTC)  # a Wednesday

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.ai.o200k import LongestMatchCounter
-from keeps.context.budget import SHARES, Offer, allocate, shares
-from keeps.context.signals import foreign_span, looks_foreign, read_signals, time_span
-from keeps.text.fences import one_line, reads_like_an_instruction, shown
-from keeps.text.trust import origin_of
+from keeps.base.text.fences import one_line, reads_like_an_instruction, shown
+from keeps.base.text.trust import origin_of
+from keeps.memory.context.budget import SHARES, Offer, allocate, shares
+from keeps.memory.context.signals import foreign_span, looks_foreign, read_signals, time_span
+from keeps.models.o200k import LongestMatchCounter
 
 NOW = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)  # a Sunday
 

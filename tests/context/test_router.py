@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from keeps.ai.o200k import LongestMatchCounter
-from keeps.context.router import NEAREST, NOT_SURE, NOTHING_STORED, ContextRouter
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.indexing.service import Indexer
-from keeps.lifecycle.service import Lifecycle
-from keeps.recall.access import AccessBuffer
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.memory.context.router import NEAREST, NOT_SURE, NOTHING_STORED, ContextRouter
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.memory.recall.access import AccessBuffer
+from keeps.memory.transfer.erasure import TenantService
+from keeps.models.o200k import LongestMatchCounter
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from tests.lifecycle.conftest import MovingClock
 

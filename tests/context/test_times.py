@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.context.times import time_span
+from keeps.memory.context.times import time_span
 from keeps_client.zones import zone_of
 
 HERE = Path(__file__).parent

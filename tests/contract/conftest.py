@@ -9,8 +9,8 @@ from typing import Any
 import asyncpg
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
 from keeps_client import MemoryClient, sync
 
 

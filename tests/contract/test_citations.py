@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from keeps.documents.service import DocumentService
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.indexing.service import Indexer
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
-from keeps.transfer.service import TransferService
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.transfer.erasure import TenantService
+from keeps.memory.transfer.service import TransferService
+from keeps.sources.documents.service import DocumentService
+from keeps.store.events.service import EventService
 from keeps_client.models.documents import DocumentSearch
 from tests.documents.made import pdf_file
 

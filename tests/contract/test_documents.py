@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
+from keeps.store.events.service import EventService
 from keeps_client.errors import ConflictError, NotFoundError, PayloadTooLargeError, ValidationFailedError
 from keeps_client.models.documents import MAX_FILE_BYTES
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.folders import files_of
 from keeps_client.models.documents import FolderStep

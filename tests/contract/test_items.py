@@ -10,11 +10,11 @@ from typing import Any
 import asyncpg
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.indexing.service import Indexer
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.store.events.service import EventService
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, PayloadTooLargeError, ValidationFailedError
 from keeps_client.models import DeleteItem, GetItem, ListNamespaces, PutItem, SearchItems, SweepItems
@@ -313,14 +313,14 @@ async def test_items_of_a_model_before_are_embedded_anew(keeps: Keeps, tenant: s
 
 
 async def _models(tx: Any) -> set[str]:
-    from keeps.db.statements import Statement
+    from keeps.store.db.statements import Statement
 
     statement = Statement("models", "SELECT model FROM keeps.item_vectors WHERE tenant_id = $1")
     return {row["model"] for row in await tx.fetch(statement, tx.scope.tenant_id)}
 
 
 async def _of_another_model(tx: Any) -> None:
-    from keeps.db.statements import Statement
+    from keeps.store.db.statements import Statement
 
     await tx.execute(
         Statement("old", "UPDATE keeps.item_vectors SET model = 'before' WHERE tenant_id = $1"), tx.scope.tenant_id
@@ -329,7 +329,7 @@ async def _of_another_model(tx: Any) -> None:
 
 @pytest.mark.parametrize(("asked", "given"), [((), True), (("a",), True), (("b",), False), (("*", "x"), True)])
 def test_a_pattern_fits_from_the_root(asked: tuple[str, ...], given: bool) -> None:
-    from keeps.items.service import matching
+    from keeps.state.items.service import matching
 
     assert bool(matching([("a", "x", "y")], ListNamespaces(prefix=asked))) is given
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.indexing.service import Indexer
-from keeps.memories.service import MemoryService
-from keeps.scope import Scope
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.memories.service import MemoryService
+from keeps.store.events.service import EventService
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from tests.conftest import admin
 from tests.writing import in_write
@@ -143,7 +143,7 @@ async def test_a_commit_that_comes_late_is_not_missed(keeps: Keeps, tenant: str)
     numbered, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(tx: Any) -> None:
-        from keeps.working import store
+        from keeps.state.working import store
 
         await store.put(tx, "p", "slow", 1, expires_at=None, now=keeps.service(MemoryService).now(), expected=None)
         numbered.set()

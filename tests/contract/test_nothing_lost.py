@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 from typer.testing import CliRunner
 
-from keeps.cli.main import app as shell
+from keeps.base.scope import Scope
+from keeps.doors.cli.main import app as shell
 from keeps.engine import Keeps
-from keeps.scope import Scope
 from keeps_client import MemoryClient, sync
 from keeps_client.workflow import WorkflowState
 from tests.contract.conftest import InThreads

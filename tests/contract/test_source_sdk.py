@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
 from keeps_client._requests import RATE_WAIT_SECONDS, Answer, wait_seconds
 from tests.serving import JWT_SECRET, serving, token
 

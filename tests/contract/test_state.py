@@ -12,10 +12,10 @@ from uuid import UUID
 import aiohttp
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.memory.transfer.erasure import TenantService
+from keeps.store.events.service import EventService
 from keeps_client import MemoryClient
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from tests.contract.conftest import InThreads

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.indexing.service import Indexer
-from keeps.scope import Scope
-from keeps.tools.openapi import MOST_OPERATIONS, tools_of
+from keeps.memory.indexing.service import Indexer
+from keeps.sources.tools.openapi import MOST_OPERATIONS, tools_of
 from keeps_client.errors import NotFoundError, ValidationFailedError
 
 TICKETS: dict[str, Any] = {

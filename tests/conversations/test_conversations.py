@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from keeps.conversations import rules
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
+from keeps.memory.conversations import rules
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.store.events.service import EventService
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from tests.lifecycle.conftest import MovingClock
 

@@ -10,13 +10,13 @@ from typing import Any
 import openai  # noqa: F401  loaded before the loop runs: it takes a third of a second
 import pytest
 
-from keeps.ai.chat import OpenAIChat
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
-from keeps.settings import Settings
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.models.chat import OpenAIChat
+from keeps.store.events.service import EventService
 from keeps_client.errors import UnavailableError
 from tests.lifecycle.conftest import MovingClock
 from tests.scripted_llm import Script
@@ -196,7 +196,7 @@ async def test_the_budget_of_the_day_stops_jobs_and_not_requests(
 
 
 async def test_a_server_without_structured_output_is_asked_for_json(script: Script) -> None:
-    from keeps.conversations.llm import Answer
+    from keeps.memory.conversations.llm import Answer
 
     script.answers = [400, {"facts": []}, {"facts": []}]
     chat = OpenAIChat("m", base_url=script.url)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from keeps.db.session import forbid_inside_transaction
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.memories.changes import Write
-from keeps.memories.service import MemoryService
-from keeps.scope import Scope
+from keeps.memory.memories.changes import Write
+from keeps.memory.memories.service import MemoryService
+from keeps.store.db.session import forbid_inside_transaction
 from keeps_client.models import NewMemory
 from tests.conversations.test_conversations import said
 

@@ -23,11 +23,11 @@ import asyncpg
 import pymysql
 import pytest
 
+from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
-from keeps.databases.rules import Dialect
-from keeps.db.embedded.binaries import choose_run_user, usable_binaries
 from keeps.engine import Keeps
-from keeps.settings import load_settings
+from keeps.sources.databases.rules import Dialect
+from keeps.store.db.embedded.binaries import choose_run_user, usable_binaries
 
 ResultT = TypeVar("ResultT")
 CANARY = "c4n4ry"

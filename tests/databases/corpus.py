@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from keeps.databases.rules import Dialect
+from keeps.sources.databases.rules import Dialect
 
 HIDDEN = """
 ssn

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from keeps.databases.rules import Dialect, Table
+from keeps.sources.databases.rules import Dialect, Table
 
 _KINDS: dict[Dialect, dict[str, str]] = {
     "postgresql": {"json": "jsonb", "time": "timestamp", "list": "text[]", "double": "double precision"},

@@ -9,9 +9,9 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from keeps.databases.service import DatabaseService
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
+from keeps.sources.databases.service import DatabaseService
 from keeps_client import MemoryClient
 from keeps_client.errors import (
     ConflictError,

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keeps.databases.gate import passed
-from keeps.databases.rules import Dialect, RefusedSQLError, Table
-from keeps.databases.words import unknown_word
+from keeps.sources.databases.gate import passed
+from keeps.sources.databases.rules import Dialect, RefusedSQLError, Table
+from keeps.sources.databases.words import unknown_word
 from tests.databases import corpus
 from tests.databases.conftest import CANARY, Asked
 

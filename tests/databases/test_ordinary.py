@@ -13,9 +13,9 @@ import asyncpg
 import pymysql
 import pytest
 
-from keeps.databases.gate import passed
-from keeps.databases.host import authorizer_of
-from keeps.databases.rules import Dialect, RefusedSQLError, Table
+from keeps.sources.databases.gate import passed
+from keeps.sources.databases.host import authorizer_of
+from keeps.sources.databases.rules import Dialect, RefusedSQLError, Table
 from tests.databases import ordinary
 from tests.databases.conftest import Asked
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
-from keeps.databases.service import DatabaseService
 from keeps.engine import Keeps
-from keeps.indexing.service import Indexer
-from keeps.scope import Scope
-from keeps.settings import load_settings
+from keeps.memory.indexing.service import Indexer
+from keeps.sources.databases.service import DatabaseService
 from keeps_client.errors import (
     DatabaseFailedError,
     ForbiddenError,

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from keeps.databases.describing import RefusedError
-from keeps.databases.sqlite_files import check_unchanged, mode_of
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
+from keeps.sources.databases.describing import RefusedError
+from keeps.sources.databases.sqlite_files import check_unchanged, mode_of
 from keeps_client.errors import DatabaseFailedError
 
 Ask = Callable[[str], Any]

@@ -8,12 +8,12 @@ from typing import Any
 import asyncpg
 import pytest
 
-from keeps.db import cell
-from keeps.db.pool import address_of, open_pool
-from keeps.db.session import Database, Tx
-from keeps.db.statements import Condition, Statement
-from keeps.memories.store import QUERIES
-from keeps.scope import Scope
+from keeps.base.scope import Scope
+from keeps.memory.memories.store import QUERIES
+from keeps.store.db import cell
+from keeps.store.db.pool import address_of, open_pool
+from keeps.store.db.session import Database, Tx
+from keeps.store.db.statements import Condition, Statement
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from tests.writing import in_write
 

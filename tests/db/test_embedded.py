@@ -17,12 +17,12 @@ import asyncpg
 import psutil
 import pytest
 
-from keeps.db.embedded import EmbeddedPostgres, inspect_home
-from keeps.db.embedded import binaries as programs
-from keeps.db.embedded import guard as guarding
-from keeps.db.embedded.binaries import choose_run_user, installed_binaries, usable_binaries
-from keeps.db.embedded.lease import home_lock, live_leases
-from keeps.db.embedded.server import running_postmaster
+from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.store.db.embedded import binaries as programs
+from keeps.store.db.embedded import guard as guarding
+from keeps.store.db.embedded.binaries import choose_run_user, installed_binaries, usable_binaries
+from keeps.store.db.embedded.lease import home_lock, live_leases
+from keeps.store.db.embedded.server import running_postmaster
 from keeps_client.errors import UnavailableError
 
 from ..conftest import small_disk, until
@@ -31,7 +31,7 @@ AS_ROOT = os.geteuid() == 0
 OPENER = """
 import asyncio, sys
 from pathlib import Path
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.store.db.embedded import EmbeddedPostgres
 import asyncpg
 
 async def main():
@@ -349,7 +349,7 @@ async def test_a_server_that_ends_as_soon_as_it_is_ready_says_why(
     """As one does whose log does not go on until the moment that it shall be restored to."""
     home = new_home()
     with monkeypatch.context() as patch:
-        patch.setattr("keeps.db.embedded.server.socket_folder_of", lambda _: None)
+        patch.setattr("keeps.store.db.embedded.server.socket_folder_of", lambda _: None)
         with pytest.raises(UnavailableError, match=r"ended as soon as it was ready\. Its log ends: "):
             await EmbeddedPostgres.open(home)
     with home_lock(home, 60):

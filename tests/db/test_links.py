@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from keeps.db.embedded import EmbeddedPostgres
-from keeps.db.embedded.binaries import OWN_USER, choose_run_user
+from keeps.store.db.embedded import EmbeddedPostgres
+from keeps.store.db.embedded.binaries import OWN_USER, choose_run_user
 from keeps_client.errors import UnavailableError
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root could do harm")

@@ -16,16 +16,16 @@ import asyncpg
 import psutil
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
-from keeps.cli.checks import _standbys  # pyright: ignore[reportPrivateUsage]
-from keeps.db import cell
-from keeps.db.embedded import EmbeddedPostgres, inspect_home
-from keeps.db.embedded import server as servers
-from keeps.db.statements import Statement
+from keeps.doors.cli.checks import _standbys  # pyright: ignore[reportPrivateUsage]
 from keeps.engine import Keeps, LocalMemory
-from keeps.scope import Scope
-from keeps.settings import load_settings
-from keeps.transfer.erasure import TenantService
+from keeps.memory.transfer.erasure import TenantService
+from keeps.store.db import cell
+from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.store.db.embedded import server as servers
+from keeps.store.db.statements import Statement
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
 WHERE = Statement("where", "SELECT pg_is_in_recovery() AS standby")

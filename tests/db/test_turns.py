@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.db.pool import open_pool
+from keeps.base.fairness import FairQueue, FairSlots, TenantLocks, TextWorker, acting_for
 from keeps.engine import Keeps
-from keeps.turns import FairQueue, FairSlots, TenantLocks, TextWorker, acting_for
+from keeps.store.db.pool import open_pool
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers()), max_size=60))
@@ -144,7 +144,7 @@ async def test_a_tenant_that_is_alone_has_more_than_one_beside_others(monkeypatc
     slots.leave("a")
     assert await waiting is True
     assert slots.taken == 3
-    monkeypatch.setattr("keeps.turns.NEAR_SECONDS", 0.0)
+    monkeypatch.setattr("keeps.base.fairness.NEAR_SECONDS", 0.0)
     assert [await slots.take("a", 0.01) for _ in range(4)] == [False] * 4, "the other has gone"
     for tenant in "aaaaaab":
         slots.leave(tenant)
@@ -165,7 +165,7 @@ async def test_a_place_that_nobody_waits_for_any_more_is_given_on() -> None:
 
 
 async def test_places_go_round_and_nobody_overtakes_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keeps.turns.NEAR_SECONDS", 0.05)
+    monkeypatch.setattr("keeps.base.fairness.NEAR_SECONDS", 0.05)
     slots = FairSlots(8, alone=8, beside=1)
     order: list[str] = []
 
@@ -207,5 +207,5 @@ async def test_who_comes_after_others_gave_up_need_not_wait(monkeypatch: pytest.
     await slots.take("b", 1)
     with pytest.raises(TimeoutError):
         await slots.take("a", 0.01)
-    monkeypatch.setattr("keeps.turns.NEAR_SECONDS", 0.0)  # the other has gone
+    monkeypatch.setattr("keeps.base.fairness.NEAR_SECONDS", 0.0)  # the other has gone
     assert await slots.take("a", 0.3) is True, "before anybody looks again"

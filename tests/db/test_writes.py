@@ -8,13 +8,13 @@ from typing import Any
 import asyncpg
 import pytest
 
-from keeps.db.answers import plain
-from keeps.db.errors import UserGoneError
-from keeps.db.repeats import Request, repeatable
-from keeps.db.session import Database, Tx
-from keeps.db.statements import Statement
-from keeps.scope import Scope
-from keeps.tenants.service import Introducer
+from keeps.base.scope import Scope
+from keeps.store.db.answers import plain
+from keeps.store.db.errors import UserGoneError
+from keeps.store.db.repeats import Request, repeatable
+from keeps.store.db.session import Database, Tx
+from keeps.store.db.statements import Statement
+from keeps.store.tenants.service import Introducer
 from keeps_client.errors import ConflictError
 from tests.conftest import admin
 

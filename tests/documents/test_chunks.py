@@ -8,9 +8,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.ai.tokens import WordPieceCounter
-from keeps.documents import chunks
-from keeps.documents.parsers import Block, Kind
+from keeps.models.tokens import WordPieceCounter
+from keeps.sources.documents import chunks
+from keeps.sources.documents.parsers import Block, Kind
 
 COUNTER = WordPieceCounter()
 KINDS: list[Kind] = ["text", "heading", "item", "row", "code"]

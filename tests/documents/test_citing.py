@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.documents import chunks
-from keeps.documents.citing import cited
-from keeps.documents.parsers import Block
-from keeps.documents.store import Around
-from keeps.recall.passages import sentence_with_terms, sentences_of
+from keeps.memory.recall.passages import sentence_with_terms, sentences_of
+from keeps.sources.documents import chunks
+from keeps.sources.documents.citing import cited
+from keeps.sources.documents.parsers import Block
+from keeps.sources.documents.store import Around
 from keeps_client.models import Citation
 
 BEFORE = 700

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from keeps.documents.parsers import parse
+from keeps.sources.documents.parsers import parse
 from tests.documents import corpus_docx, corpus_hiding, corpus_html, corpus_pdf, corpus_tables, corpus_text
 from tests.documents.corpus import Case
 

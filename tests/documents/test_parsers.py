@@ -14,8 +14,16 @@ import docx
 import openpyxl
 import pytest
 
-from keeps.documents.parsers import MAX_CHARACTERS, Reading, RefusedError, parse, pdf, pdf_by_pdfium, pdf_by_pypdf
-from keeps.documents.parsers.office import _has_doctype_by_expat
+from keeps.sources.documents.parsers import (
+    MAX_CHARACTERS,
+    Reading,
+    RefusedError,
+    parse,
+    pdf,
+    pdf_by_pdfium,
+    pdf_by_pypdf,
+)
+from keeps.sources.documents.parsers.office import _has_doctype_by_expat
 from tests.documents.made import pdf_file
 
 

@@ -18,10 +18,10 @@ from typing import Any, TextIO
 
 import pytest
 
-from keeps import forked
-from keeps.documents import host, parsers
-from keeps.documents.parsers import BY_NAME, pdf, pdf_by_pypdf
-from keeps.documents.reader import DocumentReader, Read
+from keeps.base.sandbox import forked
+from keeps.sources.documents import host, parsers
+from keeps.sources.documents.parsers import BY_NAME, pdf, pdf_by_pypdf
+from keeps.sources.documents.reader import DocumentReader, Read
 from keeps_client.errors import ValidationFailedError
 from tests.documents import corpus_pdf
 from tests.documents.made import pdf_file

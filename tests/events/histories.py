@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.memory.transfer.erasure import TenantService
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 
 USERS = ("alice", "bob", "carol")

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.events.rebuild import rebuild
-from keeps.events.service import EventService
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.memory.transfer.erasure import TenantService
+from keeps.store.events.rebuild import rebuild
+from keeps.store.events.service import EventService
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models.memories import Kind
 from tests.events.histories import History, SteppingClock

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
+from keeps.store.db.embedded import EmbeddedPostgres
+from keeps.store.events.service import EventService
 from keeps_client.errors import UnavailableError
 from tests.conftest import admin, cloned, opened_on
 from tests.embedding import SwitchedEmbedder

@@ -13,12 +13,12 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.db import cell, pool, transaction
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
-from keeps.settings import Settings
+from keeps.store.db import cell, pool, transaction
+from keeps.store.events.service import EventService
 from keeps_client.errors import UnavailableError
 from tests.conftest import until
 

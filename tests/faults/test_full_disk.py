@@ -11,16 +11,16 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from keeps.backups.making import create, plan_of, set_up
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.clock import utc_now
-from keeps.db import cell
-from keeps.db.embedded import EmbeddedPostgres, inspect_home
-from keeps.db.embedded.home import remove_home
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
-from keeps.settings import Settings
+from keeps.operate.backups.making import create, plan_of, set_up
+from keeps.store.db import cell
+from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.store.db.embedded.home import remove_home
+from keeps.store.events.service import EventService
 from keeps_client.errors import UnavailableError
 from tests.conftest import small_disk
 

@@ -11,11 +11,11 @@ from typing import Any
 import psutil
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.db import cell, pool, transaction
-from keeps.db.embedded import inspect_home
-from keeps.scope import Scope
-from keeps.settings import Settings
+from keeps.store.db import cell, pool, transaction
+from keeps.store.db.embedded import inspect_home
 from keeps_client.errors import UnavailableError
 
 

@@ -12,11 +12,11 @@ import pytest
 import redis
 from redis.asyncio import Redis
 
-from keeps.access.rates import Rates
-from keeps.cache.redis import session_key, tenant_keys
+from keeps.base.cache.redis import session_key, tenant_keys
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.memory.transfer.erasure import TenantService
+from keeps.store.access.rates import Rates
 from tests.conftest import until
 from tests.valkey import Valkey
 

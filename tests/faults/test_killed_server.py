@@ -13,11 +13,11 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.db.embedded import inspect_home
 from keeps.engine import LocalMemory
-from keeps.scope import Scope
-from keeps.settings import Settings
+from keeps.store.db.embedded import inspect_home
 from keeps_client.errors import ConflictError, NotFoundError, UnavailableError
 
 WRITERS = 8

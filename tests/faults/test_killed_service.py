@@ -105,7 +105,7 @@ async def test_the_database_goes_away_under_the_service_and_comes_back(made_home
     process, url = await serve(home, KEEPS_EMBEDDER="none")
     async with MemoryClient(url) as memory:
         await memory.store("k", 1, "p")
-        from keeps.db.embedded import inspect_home
+        from keeps.store.db.embedded import inspect_home
 
         pid = inspect_home(home).running_pid
         assert pid is not None

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
+from keeps.store.db.embedded import EmbeddedPostgres
+from keeps.store.events.service import EventService
 from tests.conftest import admin
 from tests.faults.test_killed_service import KEEPS
 from tests.lifecycle.conftest import MovingClock

@@ -11,12 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.db.embedded import inspect_home
-from keeps.db.embedded.binaries import choose_run_user
-from keeps.events.service import EventService
-from keeps.scope import Scope
-from keeps.settings import Settings
+from keeps.store.db.embedded import inspect_home
+from keeps.store.db.embedded.binaries import choose_run_user
+from keeps.store.events.service import EventService
 from keeps_client.errors import UnavailableError
 from tests.conftest import until
 

@@ -8,12 +8,12 @@ from typing import Any
 import asyncpg
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
-from keeps.transfer.service import TransferService
-from keeps.webhooks.service import WebhookService
+from keeps.memory.transfer.erasure import TenantService
+from keeps.memory.transfer.service import TransferService
+from keeps.store.events.service import EventService
+from keeps.store.webhooks.service import WebhookService
 from keeps_client.errors import ConflictError, NotFoundError
 
 

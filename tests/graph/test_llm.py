@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from keeps.ai.chat import OpenAIChat
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
-from keeps.settings import Settings
+from keeps.models.chat import OpenAIChat
+from keeps.store.events.service import EventService
 from keeps_client.errors import NotConfiguredError, UnavailableError
 from tests.scripted_llm import Script
 
@@ -126,7 +126,7 @@ async def test_the_markdown_pipeline_asks_it_too(keeps: Keeps, script: Script, t
 
 
 async def test_what_the_llm_cannot_do_is_said(script: Script) -> None:
-    from keeps.graph.extraction import ExtractedGraph
+    from keeps.memory.graph.extraction import ExtractedGraph
 
     chat = OpenAIChat("m", base_url=script.url)
     for answer, error, words in (

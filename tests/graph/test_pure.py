@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.graph.finding import KnownNames, find_known, find_names, new_names, words_of_name
-from keeps.graph.patterns import parse_pattern
+from keeps.memory.graph.finding import KnownNames, find_known, find_names, new_names, words_of_name
+from keeps.memory.graph.patterns import parse_pattern
 from keeps_client.errors import ValidationFailedError
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.importing.chats import records
-from keeps.importing.records import Record, Source, fitted, moment_of
+from keeps.sources.importing.chats import records
+from keeps.sources.importing.records import Record, Source, fitted, moment_of
 from keeps_client.errors import ValidationFailedError
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from keeps.engine import LocalMemory
-from keeps.importing.formats import guess, read
-from keeps.importing.records import MAX_SECTION_CHARACTERS
-from keeps.importing.service import run_import
+from keeps.sources.importing.formats import guess, read
+from keeps.sources.importing.records import MAX_SECTION_CHARACTERS
+from keeps.sources.importing.service import run_import
 from keeps_client.errors import ValidationFailedError
 
 CHAT = [

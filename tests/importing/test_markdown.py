@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.importing.formats import read
-from keeps.importing.markdown import is_markdown_memory, read_folder, write_folder
-from keeps.importing.service import run_import
-from keeps.scope import Scope
+from keeps.sources.importing.formats import read
+from keeps.sources.importing.markdown import is_markdown_memory, read_folder, write_folder
+from keeps.sources.importing.service import run_import
 from keeps_client.errors import ValidationFailedError
 
 LEFT_OUT = {"life", "memory_id", "user_id", "tenant_id", "created_at", "updated_at", "version"}

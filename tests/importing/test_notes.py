@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keeps.engine import LocalMemory
-from keeps.importing.notes import records
-from keeps.importing.records import Record, Source
-from keeps.importing.service import run_import
+from keeps.sources.importing.notes import records
+from keeps.sources.importing.records import Record, Source
+from keeps.sources.importing.service import run_import
 from keeps_client.models import NewMemory
 
 

@@ -24,9 +24,9 @@ from google.adk.tools import load_memory
 from google.adk.tools.preload_memory_tool import PreloadMemoryTool
 from google.genai import types
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.adk import KeepsMemoryService, KeepsSessionService, KeepsTools, register
-from keeps.scope import Scope
 
 MOON, HENS = "The moon landing model stands on my desk.", "I keep two hens called Ada and Grace."
 

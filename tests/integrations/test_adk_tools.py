@@ -15,12 +15,12 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
 from google.genai import types
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.adk import KeepsMemoryService, KeepsSessionService, KeepsTools
 from keeps.integrations.adk.memory import namespace_of
 from keeps.integrations.budgets import tokens
 from keeps.integrations.owners import Owners
-from keeps.scope import Scope
 from tests.integrations.test_adk import HENS, Scripted, call, event, session
 from tests.serving import JWT_SECRET, serving, token
 

@@ -16,6 +16,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError as McpToolError
 from mcp.server.mcpserver.exceptions import UnexpectedToolError
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.adk import KeepsTools
 from keeps.integrations.adk.tools import NOT_THE_MODELS
@@ -23,7 +24,6 @@ from keeps.integrations.arguments import ToolArguments, WrongArgumentsError, mem
 from keeps.integrations.claude import KeepsAsyncMemoryTool
 from keeps.integrations.claude_commands import COMMANDS
 from keeps.integrations.mcp import graph_server, memory_server
-from keeps.scope import Scope
 
 ALICE = "alice"
 

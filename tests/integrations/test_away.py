@@ -18,16 +18,16 @@ from google.genai import types
 from langchain_core.messages import HumanMessage
 from mcp import Client
 
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.db.embedded import EmbeddedPostgres, inspect_home
 from keeps.engine import Keeps
 from keeps.integrations.adk import KeepsMemoryService, KeepsSessionService
 from keeps.integrations.claude import KeepsAsyncMemoryTool
 from keeps.integrations.langchain import KeepsChatMessageHistory, KeepsRetriever
 from keeps.integrations.langgraph import KeepsStore
 from keeps.integrations.mcp import memory_server
-from keeps.scope import Scope
-from keeps.settings import Settings
+from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
 from keeps_client.errors import UnavailableError
 from tests.conftest import until
 from tests.serving import serving

@@ -18,10 +18,10 @@ from anthropic.lib.tools import ToolError
 from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
 from examples.claude_memory import main
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
 from keeps.integrations.claude import KeepsAsyncMemoryTool, KeepsMemoryTool
-from keeps.scope import Scope
+from keeps.store.events.service import EventService
 from tests.serving import token
 
 ABC = "a\nb\nc\n"

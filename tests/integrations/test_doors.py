@@ -16,13 +16,13 @@ from google.genai import types
 from mcp import Client
 from mem0 import AsyncMemoryClient
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.indexing.service import Indexer
 from keeps.integrations.adk import KeepsMemoryService, KeepsTools
 from keeps.integrations.langchain import KeepsRetriever
 from keeps.integrations.langgraph import KeepsStore
 from keeps.integrations.mcp import memory_server
-from keeps.scope import Scope
+from keeps.memory.indexing.service import Indexer
 from keeps_client import MemoryClient
 from tests.serving import serving
 
@@ -55,7 +55,7 @@ def _context_of(user: str, app: str) -> Any:
 async def _from_shell(url: str, tenant: str, user: str, question: str) -> str:
     command = "recall", question, "--url", url, "--tenant", tenant, "--user", user, "--json"
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from keeps.cli.main import main; main()", *command, stdout=asyncio.subprocess.PIPE
+        sys.executable, "-c", "from keeps.doors.cli.main import main; main()", *command, stdout=asyncio.subprocess.PIPE
     )
     told, _ = await process.communicate()
     return told.decode()

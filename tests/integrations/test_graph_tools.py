@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.mcp import graph_server, searching
 from keeps.integrations.mcp.answers import tokens
 from keeps.integrations.mcp.nodes import relation_type_of
 from keeps.integrations.mcp.searching import by_words
-from keeps.scope import Scope
 from keeps_client.models import Entity
 from tests.integrations.test_mcp import call, refused
 

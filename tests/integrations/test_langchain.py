@@ -13,10 +13,10 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.langchain import KeepsChatMessageHistory, KeepsRetriever
 from keeps.integrations.owners import Owners
-from keeps.scope import Scope
 from keeps_client.errors import ForbiddenError, KeepsError
 from tests.serving import token
 

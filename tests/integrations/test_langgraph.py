@@ -32,9 +32,9 @@ from langgraph.store.base import (
     TTLConfig,
 )
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.langgraph import KeepsStore
-from keeps.scope import Scope
 from keeps_client.errors import ForbiddenError, KeepsError, ValidationFailedError
 from tests.integrations import langgraph_suite
 from tests.integrations.sdists import sdist

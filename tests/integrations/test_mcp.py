@@ -25,13 +25,13 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult, TextResourceContents
 
-from keeps.access.keys import KeyService
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
 from keeps.integrations.mcp import graph_server, memory_server
 from keeps.integrations.mcp.answers import MOST_TOKENS, tokens
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.memory.transfer.erasure import TenantService
+from keeps.store.access.keys import KeyService
+from keeps.store.events.service import EventService
 from keeps_client import MemoryClient
 from keeps_client.models import NewKey
 from tests.conftest import until
@@ -344,7 +344,7 @@ async def test_too_many_listeners_of_a_user_are_refused(
 async def test_listening_ends_with_its_key(
     keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    monkeypatch.setattr("keeps.server.open_streams.CHECK_SECONDS", 0.05)
+    monkeypatch.setattr("keeps.doors.server.open_streams.CHECK_SECONDS", 0.05)
     root, alice = Scope(tenant, "root", roles=frozenset({"admin"})), keeps.memory(Scope(tenant, "alice"))
     made = await keeps.service(KeyService).make(root, NewKey(name="one", user_id="alice"))
     await alice.remember(HENS)

@@ -22,9 +22,9 @@ from mem0 import AsyncMemoryClient, MemoryClient
 from mem0.exceptions import MemoryError as Mem0Error
 from mem0.exceptions import MemoryNotFoundError, ValidationError
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.mem0.filters import translated, users_named
-from keeps.scope import Scope
 from keeps_client.errors import ValidationFailedError
 from tests.serving import serving
 

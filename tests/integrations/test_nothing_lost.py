@@ -24,13 +24,13 @@ os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": tempfile.mkdtemp()}  # rea
 
 from mem0 import AsyncMemoryClient
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.adk import KeepsMemoryService, KeepsSessionService, KeepsTools
 from keeps.integrations.adk.memory import namespace_of
 from keeps.integrations.claude import KeepsAsyncMemoryTool
 from keeps.integrations.langgraph import KeepsStore
 from keeps.integrations.mcp import graph_server, memory_server
-from keeps.scope import Scope
 from keeps_client import MemoryClient
 from tests.given import AGENTS, APPS, RUNS, TEXTS, USERS, VALUES, Given, Memories, Picker, same, shown
 from tests.serving import serving

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
 from tests.pages.blocks import FRAMEWORKS, PAGES, Block, of, run_python
 
 pytestmark = pytest.mark.anyio

@@ -17,9 +17,9 @@ os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": tempfile.mkdtemp()}  # rea
 import httpx
 from mem0 import MemoryClient as Mem0Client
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.mcp import graph_server
-from keeps.scope import Scope
 from keeps_client import MemoryClient
 from tests.integrations.test_graph_tools import all_of, entity, relation
 from tests.integrations.test_mcp import call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pgqueuer.errors import FailingListenerError
 
-from keeps.jobs.worker import _advice
+from keeps.memory.jobs.worker import _advice
 
 
 def test_a_listener_that_hears_nothing_is_logged_with_what_to_do() -> None:

@@ -11,13 +11,13 @@ import asyncpg
 import pgqueuer  # noqa: F401  loading it takes a fifth of a second, which no step of a test is to take
 import pytest
 
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.jobs.worker import MAX_ATTEMPTS, JobQueue, Worker, declare_jobs, queue_on
-from keeps.lifecycle.service import Lifecycle
+from keeps.memory.jobs.worker import MAX_ATTEMPTS, JobQueue, Worker, declare_jobs, queue_on
+from keeps.memory.lifecycle.service import Lifecycle
 from keeps.parts import PARTS
-from keeps.scope import Scope
+from keeps.store.db.embedded import EmbeddedPostgres
+from keeps.store.events.service import EventService
 from keeps_client.errors import NotFoundError, UnavailableError
 from tests.conftest import admin, until
 from tests.lifecycle.conftest import MovingClock

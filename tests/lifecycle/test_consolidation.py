@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.lifecycle.duplicates import same_fact
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
+from keeps.memory.lifecycle.duplicates import same_fact
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.store.events.service import EventService
 from tests.lifecycle.conftest import MovingClock
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings, load_settings
 from keeps.bootstrap import open_keeps
-from keeps.db.statements import Statement
 from keeps.engine import Keeps
-from keeps.lifecycle.gist import NAMESPACE
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
-from keeps.settings import Settings, load_settings
+from keeps.memory.lifecycle.gist import NAMESPACE
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.store.db.statements import Statement
 from keeps_client.errors import ValidationFailedError
 from tests.lifecycle.conftest import MovingClock
 

@@ -7,18 +7,18 @@ from datetime import timedelta
 
 import pytest
 
-from keeps.clock import new_id
-from keeps.db.session import Tx
-from keeps.db.statements import Statement
+from keeps.base.clock import new_id
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.events.service import EventService
-from keeps.lifecycle.service import Lifecycle
-from keeps.memories.types import MemoryRow
-from keeps.operations.service import QUERIES, Change, OperationService, record
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.memory.memories.types import MemoryRow
+from keeps.memory.operations.service import QUERIES, Change, OperationService, record
+from keeps.memory.recall.access import AccessBuffer
+from keeps.memory.transfer.erasure import TenantService
 from keeps.part import Run
-from keeps.recall.access import AccessBuffer
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.store.db.session import Tx
+from keeps.store.db.statements import Statement
+from keeps.store.events.service import EventService
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import Memory
 from tests.lifecycle.conftest import MovingClock

@@ -14,10 +14,10 @@ import aiohttp
 import pytest
 from typer.testing import CliRunner
 
-from keeps.cli.main import app
+from keeps.base.scope import Scope
+from keeps.doors.cli.main import app
 from keeps.engine import Keeps
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
+from keeps.memory.lifecycle.service import Lifecycle
 from keeps_client import MemoryClient
 from keeps_client.models import Event, Memory, RecallResult
 from tests.contract.raw import RawMemory

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.lifecycle.promotion import is_promoted, promotion_score
-from keeps.memories.retention import fades_at, retention
+from keeps.memory.lifecycle.promotion import is_promoted, promotion_score
+from keeps.memory.memories.retention import fades_at, retention
 from keeps.parts import PARTS
 from keeps_client.models.operations import JobName
 

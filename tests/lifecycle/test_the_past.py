@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.events.service import EventService
-from keeps.indexing.service import Indexer
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.memory.transfer.erasure import TenantService
+from keeps.store.events.service import EventService
 from keeps_client.errors import ConflictError, NotFoundError
 from tests.lifecycle.conftest import MovingClock
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
+from keeps.memory.lifecycle.service import Lifecycle
 from tests.lifecycle.conftest import MovingClock
 
 DECISION = "ok team voted, we stay on the monolith and split out billing only"

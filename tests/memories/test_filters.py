@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.memories.filters import COLUMNS, OPERATORS, compile_filters
-from keeps.scope import Scope
+from keeps.memory.memories.filters import COLUMNS, OPERATORS, compile_filters
 from keeps_client.errors import ValidationFailedError
 
 ITEMS = [

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from keeps.clock import new_id, utc_now
-from keeps.db.repeats import Request, repeatable, save_answers_of_users
-from keeps.db.statements import Statement
-from keeps.db.transaction import Tx
+from keeps.base.clock import new_id, utc_now
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.memories import store
-from keeps.memories.answers import RECEIPT
-from keeps.memories.types import new_row
-from keeps.scope import Scope
+from keeps.memory.memories import store
+from keeps.memory.memories.answers import RECEIPT
+from keeps.memory.memories.types import new_row
+from keeps.store.db.repeats import Request, repeatable, save_answers_of_users
+from keeps.store.db.statements import Statement
+from keeps.store.db.transaction import Tx
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 from keeps_client.models import NewMemory, Receipt
 from tests.conftest import admin
@@ -219,7 +219,7 @@ async def test_requests_that_are_sent_again_are_done_once(users: list[LocalMemor
 async def test_answers_that_are_over_go(
     users: list[LocalMemory], tenant: str, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keeps.memories.writer.random.choice", lambda done: done[0])
+    monkeypatch.setattr("keeps.memory.memories.writer.random.choice", lambda done: done[0])
 
     def send(number: int, key: str) -> Awaitable[Receipt]:
         return sent(key, key, lambda: users[number].remember(f"{key} {number}", index="later"))

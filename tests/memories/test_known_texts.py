@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
 from keeps_client.models import Memory
 
 TEXT = "The user prefers short answers."

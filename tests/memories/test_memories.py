@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import NewMemory
 from keeps_client.models.memories import Kind

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from keeps.db.session import Tx
-from keeps.db.statements import Statement
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.indexing import service as indexing
-from keeps.indexing import store
-from keeps.indexing.service import Indexer
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
+from keeps.memory.indexing import service as indexing
+from keeps.memory.indexing import store
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.store.db.session import Tx
+from keeps.store.db.statements import Statement
 from keeps_client.errors import UnavailableError
 from tests.writing import in_write
 

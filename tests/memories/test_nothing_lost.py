@@ -12,9 +12,9 @@ import aiohttp
 import pytest
 from typer.testing import CliRunner
 
-from keeps.cli.main import app
+from keeps.base.scope import Scope
+from keeps.doors.cli.main import app
 from keeps.engine import Keeps
-from keeps.scope import Scope
 from keeps_client import MemoryClient, sync
 from keeps_client.models import Memory
 from tests.given import AGENTS, MEMORY_FIELDS, USERS, Given, Memories, Picker, same, shown

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.clock import new_id
-from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
-from keeps.memories.types import MEMORY, MemoryRow, content_hash, fact_hash, new_row
-from keeps.scope import Scope
-from keeps.text.importance import estimate_importance
-from keeps.text.searched import searched_words
+from keeps.base.clock import new_id
+from keeps.base.scope import Scope
+from keeps.base.text.importance import estimate_importance
+from keeps.base.text.searched import searched_words
+from keeps.memory.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
+from keeps.memory.memories.types import MEMORY, MemoryRow, content_hash, fact_hash, new_row
 from keeps_client.errors import ConflictError
 from keeps_client.models import NewMemory
 

@@ -9,12 +9,12 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from keeps.db.repeats import Request, repeatable
-from keeps.db.statements import Statement
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.indexing.service import Indexer
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.transfer.erasure import TenantService
+from keeps.store.db.repeats import Request, repeatable
+from keeps.store.db.statements import Statement
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Receipt
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import keeps
-from keeps.db.statements import Statement
-from keeps.db.transaction import Tx
 from keeps.engine import LocalMemory
-from keeps.memories.service import MemoryService
-from keeps.memories.writer import Writer
+from keeps.memory.memories.service import MemoryService
+from keeps.memory.memories.writer import Writer
+from keeps.store.db.statements import Statement
+from keeps.store.db.transaction import Tx
 
 MAX_FUNCTIONS, MAX_FILES = 12, 6
 ROOT = Path(keeps.__file__).parent
@@ -40,13 +40,13 @@ def path(monkeypatch: pytest.MonkeyPatch) -> dict[Place, None]:
 
     async def fetched(self: Tx, statement: Statement, *values: object, **named: Any) -> list[Any]:
         if statement.name == "memories_insert":
-            seen.update(dict.fromkeys([("db/transaction.py", "Tx.fetch"), *stack()]))
+            seen.update(dict.fromkeys([("store/db/transaction.py", "Tx.fetch"), *stack()]))
         return await fetch(self, statement, *values, **named)
 
     async def written(self: Writer, *values: Any) -> Any:
         above = list(stack())
         service = next(number for number, (_, name) in enumerate(above) if name == MemoryService.remember.__qualname__)
-        seen.update(dict.fromkeys([("memories/writer.py", "Writer.write"), *above[: service + 1]]))
+        seen.update(dict.fromkeys([("memory/memories/writer.py", "Writer.write"), *above[: service + 1]]))
         return await write(self, *values)
 
     monkeypatch.setattr(Tx, "fetch", fetched)
@@ -60,6 +60,6 @@ async def test_write_goes_through_few_functions(
 ) -> None:
     with memory.idempotent("k") if repeatable else nullcontext():
         await memory.remember("Alice lives in Lisbon.", index="later")
-    assert ("memories/store.py", "insert_many") in path
+    assert ("memory/memories/store.py", "insert_many") in path
     assert len(path) <= MAX_FUNCTIONS, list(path)
     assert len({file for file, _ in path}) <= MAX_FILES, list(path)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
 from tests.pages.blocks import FRAMEWORKS, PAGES, blocks, of, run_python, run_shell
 
 pytestmark = pytest.mark.pages

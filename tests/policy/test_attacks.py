@@ -9,9 +9,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.scope import Scope
+from keeps.store.db.embedded import EmbeddedPostgres
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError, ValidationFailedError
 
 NOW = datetime.now(UTC)

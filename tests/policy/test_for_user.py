@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.doors.server.authorized_memory import AuthorizedMemory
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.server.authorized_memory import AuthorizedMemory
 from keeps_client.errors import ForbiddenError
 
 

@@ -11,17 +11,17 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from keeps.clock import new_id, utc_now
-from keeps.db.pool import open_pool
-from keeps.db.probe import has_citus, probe
-from keeps.db.provision import made_up_passwords, provision
-from keeps.db.session import Database
+from keeps.base.clock import new_id, utc_now
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.memories.types import MemoryRow
-from keeps.operations.service import Change, record
+from keeps.memory.memories.types import MemoryRow
+from keeps.memory.operations.service import Change, record
+from keeps.memory.recall.access import AccessBuffer
 from keeps.part import Run
-from keeps.recall.access import AccessBuffer
-from keeps.scope import Scope
+from keeps.store.db.pool import open_pool
+from keeps.store.db.probe import has_citus, probe
+from keeps.store.db.provision import made_up_passwords, provision
+from keeps.store.db.session import Database
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 from keeps_client.models import NewTranscriptEntry
 from tests.schema.test_catalogue import STATEMENTS, TABLES
@@ -577,13 +577,17 @@ def test_only_the_door_opens_transactions_and_sql_stands_in_sql_files() -> None:
     for path in SOURCE.rglob("*.py"):
         text = path.read_text()
         name = path.relative_to(SOURCE).as_posix()
-        if name in ("databases/host.py", "databases/describing.py"):
+        if name in ("sources/databases/host.py", "sources/databases/describing.py"):
             continue  # it asks others' servers, in a process of its own, and never Keeps'
-        if name not in ("db/session.py", "db/transaction.py", "db/provision.py"):  # the last for administrators
+        if name not in (
+            "store/db/session.py",
+            "store/db/transaction.py",
+            "store/db/provision.py",
+        ):  # the last for administrators
             assert not re.search(r"\.transaction\(|['\"]BEGIN|set_config", text), (
-                f"{name} must go through db/session.py"
+                f"{name} must go through store/db/session.py"
             )
-        if not name.startswith(("db/", "schema/")):
+        if not name.startswith(("store/db/", "store/schema/")):
             assert "import asyncpg" not in text, f"{name} speaks to asyncpg"
             assert not re.search(r"['\"](SELECT|INSERT INTO|UPDATE|DELETE FROM) ", text), (
                 f"{name} holds SQL; move it into queries.sql"
@@ -591,7 +595,13 @@ def test_only_the_door_opens_transactions_and_sql_stands_in_sql_files() -> None:
 
 
 def test_every_statement_on_a_tenant_table_names_the_tenant() -> None:
-    for package in ("keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing"):
+    for package in (
+        "keeps.store.tenants",
+        "keeps.store.events",
+        "keeps.memory.memories",
+        "keeps.memory.recall",
+        "keeps.memory.indexing",
+    ):
         for statement in STATEMENTS[package].all():
             if (
                 "keeps." in statement.text

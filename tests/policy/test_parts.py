@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from keeps.engine import Keeps
-from keeps.memories.service import MemoryService
+from keeps.memory.memories.service import MemoryService
 from keeps.parts import PARTS
 from keeps_client.endpoints import ENDPOINTS
 

@@ -238,8 +238,8 @@ def test_the_guard_finds_patterns_that_are_slow() -> None:
 def test_the_guard_sees_patterns_in_modules_values_and_functions() -> None:
     places = " ".join(PATTERNS)
     assert len(PATTERNS) > 80
-    assert "keeps.text.importance._CUES" in places
-    assert "keeps.recall.updates._VALUES" in places
+    assert "keeps.base.text.importance._CUES" in places
+    assert "keeps.memory.recall.updates._VALUES" in places
     assert re.search(r"\w+\.py:\d+", places)
 
 

@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
-from keeps.cells.copying import Place
-from keeps.cli.context import Target
-from keeps.clock import utc_now
+from keeps.base.clock import utc_now
+from keeps.base.settings import load_settings
+from keeps.doors.cli.context import Target
 from keeps.engine import Keeps
-from keeps.settings import load_settings
+from keeps.operate.cells.copying import Place
 from keeps_client.models import MadeKey, MadeWebhook, NewDatabase
 
 SECRET = "swordfish"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keeps.settings import Settings, load_settings
+from keeps.base.settings import Settings, load_settings
 from keeps_client.errors import ValidationFailedError
 
 

@@ -9,11 +9,11 @@ import aiohttp
 import asyncpg
 import pytest
 
+from keeps.base.scope import SHARED_USER_ID, Scope
+from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps, LocalMemory
-from keeps.events.service import EventService
-from keeps.scope import SHARED_USER_ID, Scope
-from keeps.settings import load_settings
+from keeps.store.events.service import EventService
 from keeps_client import MemoryClient
 from keeps_client.errors import ConflictError, ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.workflow import PlanContext, ResultContext, TaskContext

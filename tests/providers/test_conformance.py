@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from keeps.clock import utc_now
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
+from keeps.memory.providers.markdown.provider import MarkdownProvider
+from keeps.memory.providers.service import ProviderService
+from keeps.memory.providers.working import WorkingShelves
 from keeps.providers import Entry, Match
 from keeps.providers.conformance import CHECKS, ProviderConformance, Subject, check_answers, scope_of
 from keeps.providers.contract import ProviderFactory
-from keeps.providers.markdown.provider import MarkdownProvider
-from keeps.providers.service import ProviderService
-from keeps.providers.working import WorkingShelves
-from keeps.scope import Scope
 
 pytestmark = pytest.mark.slow_step("the suite writes an entry of 50 MB, in the process of who calls")
 

@@ -11,11 +11,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from keeps.cli.checks import _providers
+from keeps.base.scope import Scope
+from keeps.doors.cli.checks import _providers
 from keeps.engine import Keeps
+from keeps.memory.providers.service import ProviderService
 from keeps.providers import Entry, Match, ProviderCapabilities, ProviderContext
-from keeps.providers.service import ProviderService
-from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, NotFoundError, UnavailableError, ValidationFailedError
 from tests.serving import serving
@@ -245,8 +245,8 @@ WRONG: dict[str, list[Any]] = {
 async def test_fault_in_a_direct_call_is_unavailable(
     opened: Any, tenant: str, method: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keeps.providers.calls.REBUILD_SECONDS", 0.3)
-    monkeypatch.setattr("keeps.providers.calls.DIRECT_FACTOR", 1)
+    monkeypatch.setattr("keeps.memory.providers.calls.REBUILD_SECONDS", 0.3)
+    monkeypatch.setattr("keeps.memory.providers.calls.DIRECT_FACTOR", 1)
     keeps, behaviour = opened
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.write_entry("bad", "k", "v")
@@ -399,8 +399,8 @@ async def test_writes_by_a_handle_are_in_the_log(opened: Any, tenant: str) -> No
 async def test_close_ends_whatever_a_provider_does(
     app_url: str, shared: object, tenant: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keeps.providers.foreign.CLOSE_SECONDS", 0.1)
-    monkeypatch.setattr("keeps.providers.registry.CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr("keeps.memory.providers.foreign.CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr("keeps.memory.providers.registry.CLOSE_SECONDS", 0.1)
     released = threading.Event()
     behaviour: dict[str, Any] = {"block": released.wait}
     factory = {"bad": lambda context: Settable(context, behaviour)}
@@ -425,7 +425,7 @@ async def test_package_that_cannot_be_loaded_is_listed(
     from importlib.metadata import EntryPoint
 
     broken = EntryPoint("broken", "no_such_package:Provider", "keeps.providers")
-    monkeypatch.setattr("keeps.providers.registry.entry_points", lambda group: [broken])
+    monkeypatch.setattr("keeps.memory.providers.registry.entry_points", lambda group: [broken])
     async with Keeps.open(database_url=app_url, embedder=shared) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
         infos = {each.provider_id: each for each in await memory.list_providers()}
@@ -442,7 +442,7 @@ async def test_nothing_is_forgotten_before_every_provider_can(
     opened: tuple[Keeps, dict[str, Any]], tenant: str, fault: str, by_key: bool, hard: bool, monkeypatch: Any
 ) -> None:
     keeps, behaviour = opened
-    monkeypatch.setattr("keeps.providers.calls.DIRECT_FACTOR", 1)
+    monkeypatch.setattr("keeps.memory.providers.calls.DIRECT_FACTOR", 1)
     memory = keeps.memory(Scope(tenant, "alice"))
     stored = await memory.remember("The code is 4711.", namespace="notes", key="code")
     await (await memory.provider("bad")).write("notes/code", "The code is 4711.")

@@ -17,16 +17,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.clock import utc_now
-from keeps.db.repeats import Request, repeatable
 from keeps.engine import Keeps
-from keeps.providers.markdown import pipeline
-from keeps.providers.markdown.format import Category, Section, category_of, file_of, parse, render
-from keeps.providers.markdown.front_matter import UnreadableError
-from keeps.providers.markdown.provider import MarkdownProvider
-from keeps.scope import Scope
-from keeps.settings import Settings
+from keeps.memory.providers.markdown import pipeline
+from keeps.memory.providers.markdown.format import Category, Section, category_of, file_of, parse, render
+from keeps.memory.providers.markdown.front_matter import UnreadableError
+from keeps.memory.providers.markdown.provider import MarkdownProvider
+from keeps.store.db.repeats import Request, repeatable
 from keeps_client.errors import ConflictError, UnavailableError
 
 MOMENT = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -173,9 +173,9 @@ async def test_two_processes_write_one_folder(tmp_path: Path) -> None:
     script = """
 import asyncio, sys
 from pathlib import Path
-from keeps.clock import utc_now
-from keeps.db.repeats import Request, repeatable
-from keeps.providers.markdown.provider import MarkdownProvider
+from keeps.base.clock import utc_now
+from keeps.store.db.repeats import Request, repeatable
+from keeps.memory.providers.markdown.provider import MarkdownProvider
 async def told(edits): ...
 async def main():
     held = MarkdownProvider(Path(sys.argv[1]), utc_now, told)
@@ -274,7 +274,7 @@ async def test_no_category_leads_out_of_the_folder(tmp_path: Path, category: str
 
 
 def test_names_of_tenants_and_users_are_no_paths(tmp_path: Path) -> None:
-    from keeps.providers.markdown.folders import MarkdownFolders
+    from keeps.memory.providers.markdown.folders import MarkdownFolders
 
     folders = MarkdownFolders(tmp_path, None, None, utc_now)  # type: ignore[arg-type]
     places = [
@@ -362,7 +362,7 @@ async def test_the_pipeline_extracts_links_suggests_and_clusters(opened: Any, te
 
 
 def test_a_folder_of_an_earlier_version_takes_its_new_name_and_nobody_elses(tmp_path: Path) -> None:
-    from keeps.providers.markdown.folders import MarkdownFolders
+    from keeps.memory.providers.markdown.folders import MarkdownFolders
 
     folders = MarkdownFolders(tmp_path, None, None, utc_now)  # type: ignore[arg-type]
     (tmp_path / "Acme" / "Alice").mkdir(parents=True)

@@ -13,10 +13,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.clock import utc_now
-from keeps.providers.markdown.format import parse, render
-from keeps.providers.markdown.front_matter import UnreadableError
-from keeps.providers.markdown.provider import MarkdownProvider
+from keeps.base.clock import utc_now
+from keeps.memory.providers.markdown.format import parse, render
+from keeps.memory.providers.markdown.front_matter import UnreadableError
+from keeps.memory.providers.markdown.provider import MarkdownProvider
 from keeps_client.errors import ConflictError
 
 NAMES = ["Notes.md", "My Notes.md", "Дневник.md", "日记 二.md", "50% off.md", "café.md", "CON.md", "a" * 200 + ".md"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps, LocalMemory
-from keeps.scope import Scope
-from keeps.settings import Settings
 from keeps_client.errors import UnavailableError
 
 pytestmark = pytest.mark.meaning
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.meaning
 async def opened(
     app_url: str, shared: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Keeps, Path]]:
-    monkeypatch.setattr("keeps.providers.markdown.vectors.WAIT_SECONDS", 30.0)
+    monkeypatch.setattr("keeps.memory.providers.markdown.vectors.WAIT_SECONDS", 30.0)
     chosen = Settings(home=tmp_path / "home", database_url=app_url, markdown_folder=tmp_path / "notes")
     async with await open_keeps(chosen, embedder=shared, provider_timeout_seconds=30.0) as keeps:
         yield keeps, tmp_path / "notes"

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from keeps.cache.breaker import Breaker
+from keeps.base.cache.breaker import Breaker
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.events.service import EventService
+from keeps.memory.providers.merging import ProviderAnswer, merge
+from keeps.memory.providers.service import ProviderService
+from keeps.memory.providers.working import WorkingShelves
+from keeps.memory.recall.service import RecallService
 from keeps.providers import Entry, Match, ProviderCapabilities, ProviderContext
-from keeps.providers.merging import ProviderAnswer, merge
-from keeps.providers.service import ProviderService
-from keeps.providers.working import WorkingShelves
-from keeps.recall.service import RecallService
-from keeps.scope import Scope
+from keeps.store.events.service import EventService
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import Hit, Memory
 
@@ -226,13 +226,13 @@ async def test_with_the_database_alone_it_is_one_round_trip(memory: LocalMemory,
         return await inner(scope, request, **named)
 
     monkeypatch.setattr(memory.keeps.service(RecallService), "recall", recall)
-    monkeypatch.setattr("keeps.providers.service.merge", None)
+    monkeypatch.setattr("keeps.memory.providers.service.merge", None)
     assert len((await memory.recall("tea")).hits) == 1
     assert asked == ["tea"]
 
 
 async def test_working_memory_is_bounded_by_bytes() -> None:
-    from keeps.clock import utc_now
+    from keeps.base.clock import utc_now
 
     shelves = WorkingShelves(utc_now, session_bytes=1_000, tenant_bytes=2_500, total_bytes=3_500)
 

@@ -9,10 +9,10 @@ from uuid import uuid4, uuid5
 
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.settings import Settings
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, NotFoundError, UnavailableError, ValidationFailedError
 from tests.providers.test_guard import Settable, raises

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from keeps.cache.ttl_cache import TtlCache
+from keeps.base.cache.ttl_cache import TtlCache
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.recall import caches, store
-from keeps.recall.service import RecallService
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.memory.recall import caches, store
+from keeps.memory.recall.service import RecallService
+from keeps.memory.transfer.erasure import TenantService
 from tests.conftest import until
 from tests.recall.test_words import Made, texts
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.text.forms import cut_at, known_form, plain_width
-from keeps.text.words import words_of
+from keeps.base.text.forms import cut_at, known_form, plain_width
+from keeps.base.text.words import words_of
 
 CLUSTERS = [
     "👨‍👩‍👧‍👦",

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.recall import fusion, ordering
-from keeps.scope import Scope
+from keeps.memory.recall import fusion, ordering
 from tests.recall.test_pure import candidates
 
 TREES = ordering.fitted()

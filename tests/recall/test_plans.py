@@ -14,13 +14,13 @@ import pytest
 from pgvector import HalfVector
 from pgvector.asyncpg import register_vector
 
-from keeps.clock import utc_now
-from keeps.db.session import Database, Tx
-from keeps.recall import store
-from keeps.recall.arms import Arms
-from keeps.recall.conditions import select
-from keeps.recall.store import QUERIES
-from keeps.scope import Scope
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
+from keeps.memory.recall import store
+from keeps.memory.recall.arms import Arms
+from keeps.memory.recall.conditions import select
+from keeps.memory.recall.store import QUERIES
+from keeps.store.db.session import Database, Tx
 from keeps_client.models import RecallRequest
 
 ROWS, USERS = 20_000, 10
@@ -212,7 +212,7 @@ async def test_lists_read_an_index_in_order(big: asyncpg.Connection) -> None:
 
     text = await plan(big, store.QUERIES["recall_memories"].text, "big", [])
     assert "Seq Scan" not in text
-    from keeps.memories.store import QUERIES as MEMORIES
+    from keeps.memory.memories.store import QUERIES as MEMORIES
 
     text = await plan(
         big, MEMORIES["memories_list"].text, "big", "user-3", None, None, 51, datetime.now(UTC), ["current", "archived"]
@@ -222,7 +222,7 @@ async def test_lists_read_an_index_in_order(big: asyncpg.Connection) -> None:
 
 
 async def test_what_a_context_always_tells_has_an_index_of_its_own(big: asyncpg.Connection) -> None:
-    from keeps.context.sources import QUERIES as CONTEXT
+    from keeps.memory.context.sources import QUERIES as CONTEXT
 
     now = datetime.now(UTC)
     text = await plan(big, CONTEXT["standing"].text, "big", "user-3", None, 20, now)
@@ -231,7 +231,7 @@ async def test_what_a_context_always_tells_has_an_index_of_its_own(big: asyncpg.
 
 
 async def test_pages_by_number_read_one_owners_rows(big: asyncpg.Connection) -> None:
-    from keeps.memories.store import QUERIES as MEMORIES
+    from keeps.memory.memories.store import QUERIES as MEMORIES
 
     now = datetime.now(UTC)
     for text in (
@@ -282,7 +282,7 @@ async def test_at_size_all_rows_come_and_they_are_the_right_ones(
 
 
 async def test_the_door_asks_for_generic_plans(database: Database, tenant: str) -> None:
-    from keeps.db.statements import Statement
+    from keeps.store.db.statements import Statement
 
     async with database.scoped(Scope(tenant, "alice")) as tx:
         row = await tx.fetch_row(Statement("setting", "SELECT current_setting('plan_cache_mode') AS mode"))

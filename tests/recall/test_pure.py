@@ -13,20 +13,27 @@ from benchmarks.quality import against
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, nearest_words, pack_tokens, unpack_tokens
-from keeps.recall import cues, fusion, relevance
-from keeps.recall.arms import ArmResults
-from keeps.recall.bm25 import TextMatches, inverse_frequencies, score, score_sessions
-from keeps.recall.misspelt import Vocabulary, alike, first_letters
-from keeps.recall.passages import best_passage
-from keeps.recall.ranking import Ranking
-from keeps.recall.rows import NUMBERS, Rows
-from keeps.recall.signs import Nearest, joined, read_signs
-from keeps.recall.words import ENTRY, Layout, Postings, WordScores, left_out_of, read_matches
-from keeps.text.languages import FUNCTION_WORDS
-from keeps.text.names import SENTENCE_END
-from keeps.text.packing import pack
-from keeps.text.words import language_of, terms_of, words_of
+from keeps.base.text.languages import FUNCTION_WORDS
+from keeps.base.text.names import SENTENCE_END
+from keeps.base.text.packing import pack
+from keeps.base.text.words import language_of, terms_of, words_of
+from keeps.memory.recall import cues, fusion, relevance
+from keeps.memory.recall.arms import ArmResults
+from keeps.memory.recall.bm25 import TextMatches, inverse_frequencies, score, score_sessions
+from keeps.memory.recall.misspelt import Vocabulary, alike, first_letters
+from keeps.memory.recall.passages import best_passage
+from keeps.memory.recall.ranking import Ranking
+from keeps.memory.recall.rows import NUMBERS, Rows
+from keeps.memory.recall.signs import Nearest, joined, read_signs
+from keeps.memory.recall.words import ENTRY, Layout, Postings, WordScores, left_out_of, read_matches
+from keeps.models.token_vectors import (
+    DIMENSIONS,
+    TOKEN_BYTES,
+    max_similarity,
+    nearest_words,
+    pack_tokens,
+    unpack_tokens,
+)
 from keeps_client.models import RecallRequest
 from keeps_client.models.recall import WEAK_RELEVANCE
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keeps.ai.embedder import Embedding, QueryEmbedding
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
-from keeps.indexing import service as indexing
-from keeps.indexing.service import Indexer
-from keeps.recall.access import AccessBuffer
-from keeps.recall.service import RecallService
-from keeps.scope import Scope
+from keeps.memory.indexing import service as indexing
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.recall.access import AccessBuffer
+from keeps.memory.recall.service import RecallService
+from keeps.models.embedder import Embedding, QueryEmbedding
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from keeps_client.models import Explanation, Hit
 from keeps_client.models.recall import WEAK_RELEVANCE
@@ -337,8 +337,8 @@ async def test_as_many_hits_come_as_are_asked_for(memory: LocalMemory) -> None:
 
 
 async def test_a_word_of_many_memories_does_not_hide_a_rare_one(app_url: str, tenant: str) -> None:
+    from keeps.base.settings import Settings
     from keeps.bootstrap import open_keeps
-    from keeps.settings import Settings
 
     async with await open_keeps(Settings(home=Path("/"), database_url=app_url, embedder="none")) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from keeps.base.text.words import terms_of, words_of
 from keeps.engine import LocalMemory
-from keeps.text.words import terms_of, words_of
 
 
 async def relevance(memory: LocalMemory, question: str) -> tuple[str, float]:

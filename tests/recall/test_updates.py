@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keeps.engine import LocalMemory
-from keeps.recall.updates import Statement, announces_change, asked_kinds, latest_first, same_statement, statement_of
+from keeps.memory.recall.updates import (
+    Statement,
+    announces_change,
+    asked_kinds,
+    latest_first,
+    same_statement,
+    statement_of,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -14,23 +14,23 @@ import asyncpg
 import numpy as np
 import pytest
 
-from keeps.ai.embedder import Embedding, QueryEmbedding
-from keeps.clock import utc_now
-from keeps.db.session import Tx
-from keeps.db.statements import Statement
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
+from keeps.base.text.words import count_terms
 from keeps.engine import Keeps, LocalMemory
-from keeps.indexing.service import Indexer
-from keeps.memories import store as memories
-from keeps.memories.changes import Changes
-from keeps.recall import store, words
-from keeps.recall.arms import ArmResults, score_text
-from keeps.recall.service import RecallService
-from keeps.recall.words import Layout, Postings, WordScores
-from keeps.schema.files import read_sql_file
-from keeps.schema.migrate import migrate
-from keeps.scope import Scope
-from keeps.text.words import count_terms
-from keeps.transfer.erasure import TenantService
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.memories import store as memories
+from keeps.memory.memories.changes import Changes
+from keeps.memory.recall import store, words
+from keeps.memory.recall.arms import ArmResults, score_text
+from keeps.memory.recall.service import RecallService
+from keeps.memory.recall.words import Layout, Postings, WordScores
+from keeps.memory.transfer.erasure import TenantService
+from keeps.models.embedder import Embedding, QueryEmbedding
+from keeps.store.db.session import Tx
+from keeps.store.db.statements import Statement
+from keeps.store.schema.files import read_sql_file
+from keeps.store.schema.migrate import migrate
 from keeps_client.models import RecallRequest
 from tests.writing import in_write
 
@@ -256,7 +256,7 @@ async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch)
         read.append({word for each in held for word in each.list_words})
         return words.read_matches(held, terms)
 
-    monkeypatch.setattr("keeps.recall.arms.read_matches", seen)
+    monkeypatch.setattr("keeps.memory.recall.arms.read_matches", seen)
 
     async def found(question: str, **more: Any) -> dict[str, Any]:
         asked = RecallRequest(query=question, limit=60, explain=True, **more)

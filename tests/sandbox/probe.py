@@ -20,7 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from keeps import forked, sandbox
+from keeps.base.sandbox import forked
+from keeps.base.sandbox import limits as sandbox
 
 UNPROBED = "plain.db"
 """A database that is described as usual, so that it can be asked later."""

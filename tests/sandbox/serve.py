@@ -12,15 +12,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from keeps import seccomp
-from keeps.cli.main import main
+from keeps.base.sandbox import seccomp
+from keeps.doors.cli.main import main
 
 REFUSE_UNSHARE = "--no-unshare"
 _start_program = asyncio.create_subprocess_exec
 
 
 async def _start_probe(program: str, *arguments: Any, **options: Any) -> Any:
-    if arguments[:3] == ("-I", "-m", "keeps.forked"):
+    if arguments[:3] == ("-I", "-m", "keeps.base.sandbox.forked"):
         arguments = ("-I", str(Path(__file__).with_name("probe.py")), *arguments[3:])
     return await _start_program(program, *arguments, **options)
 

@@ -23,7 +23,7 @@ import aiohttp
 import psutil
 import pytest
 
-from keeps.db.embedded.binaries import RunUser, choose_run_user
+from keeps.store.db.embedded.binaries import RunUser, choose_run_user
 from tests.sandbox.serve import REFUSE_UNSHARE
 
 SERVE = Path(__file__).with_name("serve.py")
@@ -154,7 +154,7 @@ def hosts_of(pid: int) -> list[tuple[str, list[str]]]:
     hosts: list[tuple[str, list[str]]] = []
     for child in psutil.Process(pid).children(recursive=True):
         name = child.cmdline()[-1]
-        if name in ("keeps.documents.host", "keeps.databases.host"):
+        if name in ("keeps.sources.documents.host", "keeps.sources.databases.host"):
             files = Path(f"/proc/{child.pid}/fd").iterdir()
             hosts.append((name, sorted(stat.filemode(each.stat().st_mode)[0] for each in files)))
     return hosts
@@ -172,7 +172,7 @@ async def test_forked_processes_reach_nothing_in_other_ways(way: Way, app_url: s
 
 
 def check(way: Way, found: Run) -> None:
-    assert {name for name, _ in found.hosts} == {"keeps.documents.host", "keeps.databases.host"}
+    assert {name for name, _ in found.hosts} == {"keeps.sources.documents.host", "keeps.sources.databases.host"}
     for name, files in found.hosts:
         assert files == ["c", "c", "c", "s"], f"{name}: the first three, and the socket that jobs come on"
     for kind, report in found.reports.items():

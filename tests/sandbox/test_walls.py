@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from keeps import sandbox, seccomp
-from keeps.cli.checks import sandbox_check
+from keeps.base.sandbox import limits as sandbox
+from keeps.base.sandbox import seccomp
+from keeps.doors.cli.checks import sandbox_check
 
 
 @pytest.mark.parametrize(

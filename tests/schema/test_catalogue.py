@@ -14,12 +14,12 @@ import asyncpg
 import pytest
 
 import keeps
-from keeps.db.embedded import EmbeddedPostgres
-from keeps.db.statements import Statements
-from keeps.events.store import Reach
-from keeps.items.store import ItemRow
-from keeps.memories.types import MEMORY
-from keeps.transcripts.store import TranscriptRow
+from keeps.memory.memories.types import MEMORY
+from keeps.state.items.store import ItemRow
+from keeps.state.transcripts.store import TranscriptRow
+from keeps.store.db.embedded import EmbeddedPostgres
+from keeps.store.db.statements import Statements
+from keeps.store.events.store import Reach
 from keeps_client import models
 from keeps_client.models import insights
 from tests.conftest import admin
@@ -257,7 +257,7 @@ async def test_a_query_with_parameters_is_plpgsql(raw: asyncpg.Connection) -> No
 async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, server: EmbeddedPostgres, package: str) -> None:
     """By the role that runs it. And where it says which type its rows are read into, it has that type's fields, all of
     them and no others."""
-    if package == "keeps.cells":
+    if package == "keeps.operate.cells":
         async with admin(server, "keeps_test") as administrator:
             for statement in STATEMENTS[package].all():
                 await administrator.prepare(statement.text)
@@ -295,6 +295,6 @@ async def test_the_columns_of_a_memory_are_those_of_its_table(raw: asyncpg.Conne
 
 
 async def test_migrating_again_changes_nothing(server: Any) -> None:
-    from keeps.schema.migrate import migrate
+    from keeps.store.schema.migrate import migrate
 
     await migrate(server.url("keeps_owner"))

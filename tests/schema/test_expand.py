@@ -11,12 +11,12 @@ from importlib.resources import files
 
 import pytest
 
-from keeps.schema.files import read_sql_file
+from keeps.store.schema.files import read_sql_file
 
 RULES_SINCE = "0013"
 NEW = [
     each.name
-    for each in sorted(files("keeps.schema").iterdir(), key=lambda each: each.name)
+    for each in sorted(files("keeps.store.schema").iterdir(), key=lambda each: each.name)
     if re.fullmatch(r"\d{4}\.sql", each.name) and each.name[:4] >= RULES_SINCE
 ]
 REFUSED = {

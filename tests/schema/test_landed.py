@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from keeps.schema.files import HEAD
+from keeps.store.schema.files import HEAD
 
 LANDED = {
     "0001.sql": "b7a8e9f93adf666c051cc95e6077fba6a52bcfd13adb73570c5e7b2669f8fe2c",
@@ -36,10 +36,12 @@ needs a new one, unless the newest has not landed yet."""
 
 @pytest.mark.parametrize("name", LANDED)
 def test_a_landed_revision_is_not_edited(name: str) -> None:
-    said = files("keeps.schema").joinpath(name).read_bytes()
+    said = files("keeps.store.schema").joinpath(name).read_bytes()
     assert hashlib.sha256(said).hexdigest() == LANDED[name], f"{name} has landed: write a new revision instead"
 
 
 def test_changed_functions_come_with_a_revision() -> None:
-    said = b"".join(files("keeps.schema").joinpath(name).read_bytes() for name in ("functions.sql", "policies.sql"))
+    said = b"".join(
+        files("keeps.store.schema").joinpath(name).read_bytes() for name in ("functions.sql", "policies.sql")
+    )
     assert (HEAD, hashlib.sha256(said).hexdigest()) == REPLACED, "add a revision, then write it and the digest here"

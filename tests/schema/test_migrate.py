@@ -10,12 +10,12 @@ import asyncpg
 import pytest
 from tools.make_schema import TARGET, made
 
-from keeps.db.cell import Cell
-from keeps.db.pool import open_pool
-from keeps.db.probe import probe
-from keeps.schema import migrate as migrating
-from keeps.schema.files import HEAD, read_sql_file
-from keeps.schema.migrate import migrate, steps
+from keeps.store.db.cell import Cell
+from keeps.store.db.pool import open_pool
+from keeps.store.db.probe import probe
+from keeps.store.schema import migrate as migrating
+from keeps.store.schema.files import HEAD, read_sql_file
+from keeps.store.schema.migrate import migrate, steps
 from keeps_client.errors import UnavailableError
 from tests.conftest import admin
 

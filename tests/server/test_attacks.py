@@ -10,13 +10,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from keeps.access.keys import KeyService
-from keeps.access.rates import Rates
-from keeps.clock import utc_now
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.transfer.service import TransferService
-from keeps.working import service as working_service
+from keeps.memory.transfer.service import TransferService
+from keeps.state.working import service as working_service
+from keeps.store.access.keys import KeyService
+from keeps.store.access.rates import Rates
 from keeps_client import MemoryClient
 from keeps_client.errors import (
     ConflictError,

@@ -15,7 +15,7 @@ from tests.serving import token
 async def test_a_user_who_sends_much_and_slowly_waits_alone(
     secured_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keeps.server.byte_budget.USER_BYTES", 3_000)
+    monkeypatch.setattr("keeps.doors.server.byte_budget.USER_BYTES", 3_000)
     body = json.dumps({"content": "x" * 2_000}).encode()
     begun, go_on = asyncio.Event(), asyncio.Event()
 

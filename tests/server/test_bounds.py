@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
+from keeps.base.fairness import FairSlots
+from keeps.base.scope import Scope
+from keeps.doors.server import bodies, byte_budget, protocol
+from keeps.doors.server.byte_budget import ByteBudget
+from keeps.doors.server.cached_response import CachedResponse
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.server import bodies, byte_budget, protocol
-from keeps.server.byte_budget import ByteBudget
-from keeps.server.cached_response import CachedResponse
-from keeps.turns import FairSlots
 from keeps_client.errors import UnavailableError
 from tests.conftest import until
 from tests.serving import JWT_SECRET, serving, token
@@ -37,7 +37,7 @@ def made_held(monkeypatch: pytest.MonkeyPatch) -> list[ByteBudget]:
         made.append(ByteBudget())
         return made[-1]
 
-    monkeypatch.setattr("keeps.server.app.ByteBudget", make)
+    monkeypatch.setattr("keeps.doors.server.app.ByteBudget", make)
     return made
 
 
@@ -242,7 +242,7 @@ async def test_requests_sent_ahead_of_their_answers_are_few(raw: Any, url: str) 
 
 @pytest.mark.parametrize("path", ["/metrics", "/openapi.json", "/docs/swagger-ui-bundle.js"])
 async def test_what_anybody_may_read_is_made_once(keeps: Keeps, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keeps.server.app.METRICS_SECONDS", 60.0)
+    monkeypatch.setattr("keeps.doors.server.app.METRICS_SECONDS", 60.0)
     made: list[int] = []
     original = CachedResponse._compressed
     monkeypatch.setattr(CachedResponse, "_compressed", lambda kept: made.append(1) or original(kept))
@@ -308,7 +308,7 @@ async def test_a_form_is_short_unless_it_has_a_file(keeps: Keeps) -> None:
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
 async def test_slow_forms_hold_no_place(keeps: Keeps, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     slots = FairSlots(1, alone=1, beside=1)
-    monkeypatch.setattr("keeps.server.concurrency.tenant_slots", lambda _: slots)
+    monkeypatch.setattr("keeps.doors.server.concurrency.tenant_slots", lambda _: slots)
     async with serving(keeps) as url:
         slow = [Raw(url) for _ in range(4)]
         for client in slow:

@@ -10,11 +10,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from keeps.base.settings import Settings
+from keeps.doors.server import protocol
+from keeps.doors.server.app import auth_of
+from keeps.doors.server.origins import check_origin
 from keeps.engine import Keeps
-from keeps.server import protocol
-from keeps.server.app import auth_of
-from keeps.server.origins import check_origin
-from keeps.settings import Settings
 from keeps_client.errors import ForbiddenError, ValidationFailedError
 from tests.serving import JWT_SECRET, serving, token
 
@@ -116,7 +116,7 @@ async def test_a_head_has_a_time(server_url: str, monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_body_that_pauses_gives_up(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keeps.server.bodies.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("keeps.doors.server.bodies.BODY_SECONDS", 0.2)
     head = (
         b"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:"
         b" 100\r\nConnection: close\r\n"
@@ -130,7 +130,7 @@ async def test_a_body_that_pauses_gives_up(server_url: str, monkeypatch: pytest.
 async def test_wrong_credentials_are_counted_by_address(
     keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keeps.access.rates.WrongCredentials.MOST", 5)
+    monkeypatch.setattr("keeps.store.access.rates.WrongCredentials.MOST", 5)
     async with serving(keeps, auth="jwt+keys", jwt_secret=JWT_SECRET) as url, aiohttp.ClientSession(url) as http:
 
         async def ask(credential: str) -> Any:

@@ -20,18 +20,18 @@ import psutil
 import pytest
 from benchmarks import served
 
-from keeps.access.keys import KeyService
-from keeps.cli.serving import other_protocols
-from keeps.console.pages import ROUTES as PAGES
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
+from keeps.doors.cli.serving import other_protocols
+from keeps.doors.console.pages import ROUTES as PAGES
+from keeps.doors.server import bodies, byte_budget, open_streams, protocol
+from keeps.doors.server.byte_budget import ByteBudget
+from keeps.doors.server.custom_routes import CUSTOM_ROUTES
+from keeps.doors.server.public_routes import PUBLIC_PATHS, public_routes
+from keeps.doors.server.routes import operation_routes
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.server import bodies, byte_budget, open_streams, protocol
-from keeps.server.byte_budget import ByteBudget
-from keeps.server.custom_routes import CUSTOM_ROUTES
-from keeps.server.public_routes import PUBLIC_PATHS, public_routes
-from keeps.server.routes import operation_routes
-from keeps.settings import Settings
-from keeps.transfer.erasure import TenantService
+from keeps.memory.transfer.erasure import TenantService
+from keeps.store.access.keys import KeyService
 from keeps_client.models import NewKey
 from tests.conftest import until
 from tests.server.test_bounds import Raw
@@ -70,7 +70,7 @@ def test_the_lists_hold_every_kind_of_door() -> None:
 async def impatient(keeps: Keeps, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[str, ByteBudget]]:
     """A server that waits tenths of seconds, where others wait for 10 to 300 s; and what it counts."""
     counted = ByteBudget()
-    monkeypatch.setattr("keeps.server.app.ByteBudget", lambda: counted)
+    monkeypatch.setattr("keeps.doors.server.app.ByteBudget", lambda: counted)
     monkeypatch.setattr(bodies, "BODY_SECONDS", 0.5)
     monkeypatch.setattr(bodies, "WHOLE_SECONDS", 1.0)
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.5)

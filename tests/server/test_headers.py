@@ -9,10 +9,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.doors.server.proxies import TrustedProxies
 from keeps.engine import Keeps
 from keeps.integrations.mem0.http import _written
-from keeps.scope import Scope
-from keeps.server.proxies import TrustedProxies
 from keeps_client.errors import ForbiddenError, ValidationFailedError
 from tests.serving import token
 

@@ -21,8 +21,8 @@ import pytest
 from multidict import CIMultiDict
 from yarl import URL
 
+from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
-from keeps.settings import Settings
 from tests.server.test_matrix import ROUTES
 from tests.serving import serving, token
 from tests.watchdog import unwatched

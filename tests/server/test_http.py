@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 
 from keeps.engine import Keeps
-from keeps.plans.service import PlanService
-from keeps.working.service import WorkingService
+from keeps.state.plans.service import PlanService
+from keeps.state.working.service import WorkingService
 from keeps_client import MemoryClient
 from keeps_client.errors import UnavailableError
 from keeps_client.models import WorkingDeleted

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.text.json_parts import MOST_PARTS, JsonParts
+from keeps.base.text.json_parts import MOST_PARTS, JsonParts
 from keeps_client.errors import PayloadTooLargeError
 
 TEXTS = st.text(st.sampled_from('"\\,:[{]}a\n 🙂'), max_size=8)

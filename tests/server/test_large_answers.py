@@ -7,8 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
 from tests.serving import token
 from tests.watchdog import unwatched
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from keeps.telemetry import logs
+from keeps.base.telemetry import logs
 
 
 def test_stuck_reader_of_logs_holds_up_nobody() -> None:

@@ -15,20 +15,20 @@ import aiohttp
 import asyncpg
 import pytest
 
-from keeps.access.keys import KeyService
-from keeps.clock import new_id, utc_now
-from keeps.databases import store
-from keeps.databases.sealing import Sealed
-from keeps.databases.targets import Target
-from keeps.db.session import Tx
+from keeps.base.clock import new_id, utc_now
+from keeps.base.scope import Scope
+from keeps.doors.server.openapi import openapi_document
 from keeps.engine import Keeps
-from keeps.indexing.service import Indexer
-from keeps.lifecycle.promotion import promote_user
-from keeps.operations.service import OperationService
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.lifecycle.promotion import promote_user
+from keeps.memory.operations.service import OperationService
 from keeps.part import Run
-from keeps.scope import Scope
-from keeps.server.openapi import openapi_document
-from keeps.webhooks.service import WebhookService
+from keeps.sources.databases import store
+from keeps.sources.databases.sealing import Sealed
+from keeps.sources.databases.targets import Target
+from keeps.store.access.keys import KeyService
+from keeps.store.db.session import Tx
+from keeps.store.webhooks.service import WebhookService
 from keeps_client.models import NewDatabase, NewTranscriptEntry, NewWebhook, QueryAudit
 from tests.serving import token
 from tests.writing import in_write

@@ -12,15 +12,15 @@ import promql_parser
 import pytest
 import yaml
 
-from keeps.ai.chat import OpenAIChat
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings
+from keeps.base.telemetry.metrics import HttpMetrics, Metrics
 from keeps.bootstrap import open_keeps
+from keeps.doors.server.gauges import Gauges, serving_metrics
 from keeps.engine import Keeps
-from keeps.lifecycle.service import Lifecycle
-from keeps.scope import Scope
-from keeps.server.gauges import Gauges, serving_metrics
-from keeps.settings import Settings
-from keeps.telemetry.metrics import HttpMetrics, Metrics
-from keeps.webhooks.service import WebhookService
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.models.chat import OpenAIChat
+from keeps.store.webhooks.service import WebhookService
 from keeps_client.errors import UnavailableError
 from keeps_client.models import NewWebhook
 from tests.lifecycle.conftest import MovingClock, clock

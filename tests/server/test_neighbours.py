@@ -13,11 +13,11 @@ import pytest
 from benchmarks import served
 from benchmarks.neighbour import LOUD, Quiet, apart
 
-from keeps.defaults import DEFAULT_USER_ID
+from keeps.base.defaults import DEFAULT_USER_ID
+from keeps.base.fairness import FairSlots
+from keeps.base.scope import Scope
+from keeps.doors.server.concurrency import USER_SLOTS
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.server.concurrency import USER_SLOTS
-from keeps.turns import FairSlots
 from tests.conftest import until
 from tests.serving import serving
 
@@ -54,7 +54,7 @@ def one_place(monkeypatch: pytest.MonkeyPatch) -> list[FairSlots]:
         made.append(FairSlots(1, alone=1, beside=1))
         return made[-1]
 
-    monkeypatch.setattr("keeps.server.concurrency.tenant_slots", make)
+    monkeypatch.setattr("keeps.doors.server.concurrency.tenant_slots", make)
     return made
 
 

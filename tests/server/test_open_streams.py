@@ -12,15 +12,15 @@ from typing import Any
 import aiohttp
 import pytest
 
-from keeps.access import identity
-from keeps.access.keys import KeyService
-from keeps.clock import utc_now
-from keeps.db.statements import Statement
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
+from keeps.doors.server import open_streams
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.server import open_streams
-from keeps.transfer.erasure import TenantService
-from keeps.transfer.service import TransferService
+from keeps.memory.transfer.erasure import TenantService
+from keeps.memory.transfer.service import TransferService
+from keeps.store.access import identity
+from keeps.store.access.keys import KeyService
+from keeps.store.db.statements import Statement
 from keeps_client.errors import UnavailableError
 from keeps_client.models import NewKey
 from tests.serving import JWT_SECRET, serving, token

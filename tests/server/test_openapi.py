@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from keeps.access.roles import ORDER
+from keeps.doors.server.custom_routes import CUSTOM_ENDPOINTS
+from keeps.doors.server.examples import example_of
+from keeps.doors.server.openapi import openapi_document
+from keeps.doors.server.public_routes import PUBLIC_PATHS
 from keeps.engine import Keeps, LocalMemory
-from keeps.server.custom_routes import CUSTOM_ENDPOINTS
-from keeps.server.examples import example_of
-from keeps.server.openapi import openapi_document
-from keeps.server.public_routes import PUBLIC_PATHS
+from keeps.store.access.roles import ORDER
 from keeps_client import MemoryClient, sync
 from keeps_client.endpoints import ENDPOINTS
 

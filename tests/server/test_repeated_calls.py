@@ -8,10 +8,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from keeps.db import repeats
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.federated.forgetting import Forgetting
-from keeps.scope import Scope
+from keeps.memory.federated.forgetting import Forgetting
+from keeps.store.db import repeats
 from keeps_client.errors import UnavailableError
 
 KEY = {"Idempotency-Key": "k"}

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 import structlog
 
+from keeps.doors.server import edge, request_metrics
 from keeps.engine import Keeps
-from keeps.server import edge, request_metrics
 from tests.serving import JWT_SECRET, serving, token
 
 Lines = list[Any]

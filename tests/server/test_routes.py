@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 from yarl import URL
 
-from keeps.server.custom_routes import CUSTOM_ROUTES
-from keeps.server.parameters import Finding, read_parameters, validation_error
-from keeps.server.router import Route, Router
-from keeps.server.routes import operation_routes
+from keeps.doors.server.custom_routes import CUSTOM_ROUTES
+from keeps.doors.server.parameters import Finding, read_parameters, validation_error
+from keeps.doors.server.router import Route, Router
+from keeps.doors.server.routes import operation_routes
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Wire
 

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
+from keeps.base.scope import Scope
+from keeps.doors.server import event_stream
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.scope import Scope
-from keeps.server import event_stream
+from keeps.store.events.service import EventService
 from tests.conftest import until
 from tests.serving import serving, token
 
@@ -54,7 +54,7 @@ async def test_a_wrong_position_is_a_problem_not_a_stream(server_url: str, tenan
 
 
 async def test_too_many_streams_of_a_user_are_refused(server_url: str, tenant: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr("keeps.events.feed.MAX_OF_A_USER", 1)
+    monkeypatch.setattr("keeps.store.events.feed.MAX_OF_A_USER", 1)
     async with (
         aiohttp.ClientSession(headers=headers_of(tenant)) as http,
         http.get(f"{server_url}/v1/events/stream") as one,

@@ -7,8 +7,8 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, NotFoundError
 from tests.serving import serving

@@ -22,14 +22,14 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from keeps.access import tokens as tokens_module
-from keeps.access.keys import KeyService
-from keeps.access.tokens import Tokens
-from keeps.clock import utc_now
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
+from keeps.base.settings import Settings, load_settings
+from keeps.doors.server.app import auth_of
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.server.app import auth_of
-from keeps.settings import Settings, load_settings
+from keeps.store.access import tokens as tokens_module
+from keeps.store.access.keys import KeyService
+from keeps.store.access.tokens import Tokens
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, UnauthenticatedError, UnavailableError, ValidationFailedError
 from keeps_client.models import NewKey

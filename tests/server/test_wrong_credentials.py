@@ -9,13 +9,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from keeps.access.keys import KeyService
-from keeps.access.rates import WrongCredentials
-from keeps.clock import utc_now
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
+from keeps.base.settings import load_settings
+from keeps.doors.server.proxies import TrustedProxies
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.server.proxies import TrustedProxies
-from keeps.settings import load_settings
+from keeps.store.access.keys import KeyService
+from keeps.store.access.rates import WrongCredentials
 from keeps_client.errors import RateLimitedError, ValidationFailedError
 from keeps_client.models import NewKey
 from tests.serving import JWT_SECRET, serving, token

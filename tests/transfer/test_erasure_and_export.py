@@ -8,14 +8,14 @@ from typing import Any
 import asyncpg
 import pytest
 
-from keeps.access.keys import KeyService
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.events.service import EventService
-from keeps.indexing.service import Indexer
-from keeps.recall.access import AccessBuffer
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
-from keeps.transfer.service import TransferService
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.recall.access import AccessBuffer
+from keeps.memory.transfer.erasure import TenantService
+from keeps.memory.transfer.service import TransferService
+from keeps.store.access.keys import KeyService
+from keeps.store.events.service import EventService
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, NotFoundError
 from keeps_client.models import NewKey, NewTranscriptEntry, Quota

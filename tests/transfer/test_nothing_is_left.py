@@ -12,13 +12,13 @@ import asyncpg
 import pytest
 import redis
 
-from keeps.db.session import Tx
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.indexing.service import Indexer
-from keeps.memories.service import MemoryService
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.memories.service import MemoryService
+from keeps.memory.transfer.erasure import TenantService
 from keeps.part import Run
-from keeps.scope import Scope
-from keeps.transfer.erasure import TenantService
+from keeps.store.db.session import Tx
 from keeps_client import MemoryClient
 from keeps_client._requests import Call
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
@@ -43,8 +43,8 @@ async def keeps(
     app_url: str, shared: Any, valkey: Valkey, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Keeps]:
     """An engine with a cache and a home of its own."""
+    from keeps.base.settings import load_settings
     from keeps.bootstrap import open_keeps
-    from keeps.settings import load_settings
 
     given = {"KEEPS_REDIS_URL": valkey.url}
     settings = load_settings({}, home=tmp_path_factory.mktemp("home"), database_url=app_url, given=given)
@@ -157,16 +157,16 @@ async def test_a_weekly_summary_goes_with_what_it_was_made_of(
 ) -> None:
     from datetime import timedelta
 
-    from keeps.clock import new_id, utc_now
-    from keeps.lifecycle import consolidation
+    from keeps.base.clock import new_id, utc_now
+    from keeps.memory.lifecycle import consolidation
 
     receipts = [await memory.log_activity(f"Filed the {mark} report, number {n}.") for n in range(6)]
     scope = Scope(tenant, "alice")
     now = utc_now()
 
     async def archive(tx: Tx) -> None:
-        from keeps.memories import store
-        from keeps.memories.store import Written
+        from keeps.memory.memories import store
+        from keeps.memory.memories.store import Written
 
         held = [await store.lock(tx, each.memory_id) for each in receipts]
         past = now - timedelta(days=1)

@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 
-from keeps.addresses import is_public
+from keeps.base.addresses import is_public
+from keeps.base.scope import Scope
+from keeps.base.telemetry.metrics import Metrics
 from keeps.engine import Keeps
-from keeps.scope import Scope
-from keeps.telemetry.metrics import Metrics
-from keeps.webhooks.delivery import LEASE, RETRY_SECONDS
-from keeps.webhooks.resolving import PublicResolver
-from keeps.webhooks.service import QUERIES, WebhookService
+from keeps.store.webhooks.delivery import LEASE, RETRY_SECONDS
+from keeps.store.webhooks.resolving import PublicResolver
+from keeps.store.webhooks.service import QUERIES, WebhookService
 from keeps_client.errors import NotFoundError, UnauthenticatedError, ValidationFailedError
 from keeps_client.models import NewWebhook
 from keeps_client.webhooks import read_webhook

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from keeps.ai.tokens import choose_counter
+from keeps.models.tokens import choose_counter
 
 MOST_TOKENS = 1_500
 LEAST_TOKENS, MOST_ALLOWED = 200, 8_000

@@ -25,11 +25,11 @@ try:
 except ImportError as error:
     raise ImportError("keeps.integrations.claude needs Anthropic's SDK: pip install 'keeps[claude]'") from error
 
+from keeps.base.text.forms import cut_at
 from keeps.engine import Keeps
 from keeps.integrations.claude_commands import NAMES, understood
 from keeps.integrations.owners import Owners
 from keeps.integrations.sentences import FOR_OPERATORS, sentence
-from keeps.text.forms import cut_at
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Memory as Stored

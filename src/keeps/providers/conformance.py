@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from keeps.base.scope import Scope
 from keeps.providers.answers import (
     BadAnswerError,
     checked_bool,
@@ -29,7 +30,6 @@ from keeps.providers.answers import (
     checked_matches,
 )
 from keeps.providers.contract import MemoryProvider, ProviderContext, ProviderFactory
-from keeps.scope import Scope
 from keeps_client.errors import ForbiddenError, PayloadTooLargeError, ValidationFailedError
 from keeps_client.models import ProviderCapabilities
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol, cast
 
 from pydantic import JsonValue
 
-from keeps.scope import Scope
+from keeps.base.scope import Scope
 from keeps_client.errors import ForbiddenError, ValidationFailedError
 from keeps_client.models import Entry, ProviderCapabilities
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol, cast
 
 from pydantic import JsonValue
 
+from keeps.base.scope import Scope
 from keeps.providers.contract import Filters, Match, MemoryProvider, ProviderContext, ProviderFactory, text_of
-from keeps.scope import Scope
 from keeps_client.checked import validated
 from keeps_client.models import Entry, NewEntry, ProviderCapabilities
 from keeps_client.validation import named

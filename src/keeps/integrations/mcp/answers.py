@@ -15,6 +15,9 @@ from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
+from keeps.base.telemetry.logs import log
+from keeps.base.text.forms import cut_at
+from keeps.base.text.trust import origin_of
 from keeps.integrations import sentences
 from keeps.integrations.arguments import ToolArguments, WrongArgumentsError, problems_of
 from keeps.integrations.budgets import (
@@ -26,9 +29,6 @@ from keeps.integrations.budgets import (
     start_of,
     tokens,
 )
-from keeps.telemetry.logs import log
-from keeps.text.forms import cut_at
-from keeps.text.trust import origin_of
 from keeps_client.errors import KeepsError
 from keeps_client.models import Memory as Stored
 from keeps_client.models.recall import WEAK_RELEVANCE

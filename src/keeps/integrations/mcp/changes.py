@@ -8,7 +8,7 @@ from collections.abc import Callable
 from mcp.server.subscriptions import ServerEvent
 from mcp.shared.subscriptions import ResourceUpdated
 
-from keeps.telemetry.logs import log
+from keeps.base.telemetry.logs import log
 from keeps_client.errors import KeepsError
 from keeps_client.memory.whole import Memory
 

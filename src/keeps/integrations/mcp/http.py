@@ -15,18 +15,18 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 
-from keeps.access.rates import Rates
-from keeps.db.repeats import repeatable
+from keeps.base.settings import Settings
+from keeps.doors.server.admission import admit
+from keeps.doors.server.authorized_memory import AuthorizedMemory
+from keeps.doors.server.bodies import buffered_body, replay_body
+from keeps.doors.server.idempotency import repeatable_request
+from keeps.doors.server.mounts import Mount
+from keeps.doors.server.problems import encode, problem_of
 from keeps.engine import Keeps
-from keeps.events.feed import MAX_OF_A_TENANT, MAX_OF_A_USER, MAX_SUBSCRIPTIONS
 from keeps.integrations.mcp.memory import memory_server
-from keeps.server.admission import admit
-from keeps.server.authorized_memory import AuthorizedMemory
-from keeps.server.bodies import buffered_body, replay_body
-from keeps.server.idempotency import repeatable_request
-from keeps.server.mounts import Mount
-from keeps.server.problems import encode, problem_of
-from keeps.settings import Settings
+from keeps.store.access.rates import Rates
+from keeps.store.db.repeats import repeatable
+from keeps.store.events.feed import MAX_OF_A_TENANT, MAX_OF_A_USER, MAX_SUBSCRIPTIONS
 from keeps_client.errors import RateLimitedError, ValidationFailedError
 
 PATH = "/mcp"

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
+from keeps.base.scope import Scope, check_actor
 from keeps.engine import Keeps, LocalMemory
 from keeps.integrations.mem0.filters import APP, asks_for_others, translated, users_named
 from keeps.integrations.mem0.shapes import (
@@ -32,8 +33,7 @@ from keeps.integrations.mem0.shapes import (
     past,
     shown,
 )
-from keeps.memories.census import Census
-from keeps.scope import Scope, check_actor
+from keeps.memory.memories.census import Census
 from keeps_client.checked import validated
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.models import Filters, Memory, NewMemory, Receipt

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from keeps.memories.types import APP_ID
+from keeps.memory.memories.types import APP_ID
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Filters
 

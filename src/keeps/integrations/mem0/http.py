@@ -14,18 +14,18 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from keeps.access.roles import require
-from keeps.db.repeats import repeatable
+from keeps.base.scope import Scope, check_actor
+from keeps.doors.server.admission import admit
+from keeps.doors.server.bodies import buffered_body, check_json
+from keeps.doors.server.idempotency import repeatable_request
+from keeps.doors.server.mounts import Mount
+from keeps.doors.server.problems import problem_of
+from keeps.doors.server.urls import SLASH
 from keeps.integrations.mem0.calls import Calls
 from keeps.integrations.mem0.filters import users_named
 from keeps.integrations.mem0.shapes import NAMES, Adding, Asking, Batch, Changing, NotSupportedError, Searching, added
-from keeps.scope import Scope, check_actor
-from keeps.server.admission import admit
-from keeps.server.bodies import buffered_body, check_json
-from keeps.server.idempotency import repeatable_request
-from keeps.server.mounts import Mount
-from keeps.server.problems import problem_of
-from keeps.server.urls import SLASH
+from keeps.store.access.roles import require
+from keeps.store.db.repeats import repeatable
 from keeps_client.checked import validation_failed
 from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.models import RoleName

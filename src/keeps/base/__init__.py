@@ -1,0 +1,1 @@
+"""Types, settings and tools that know nothing of memory."""

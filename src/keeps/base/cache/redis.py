@@ -1,0 +1,151 @@
+"""Redis or Valkey as a cache in front of the database: quick when it is there, unnoticed when it is not.
+
+PostgreSQL holds the truth, so nothing is lost with the cache. Every answer must come within a fraction of a second;
+after three failures in a row nobody waits for it for a while (one breaker for the process). A copy that could not be
+renewed while the cache was away must not be read afterwards: so each value carries an epoch, and the first caller that
+reaches the cache again begins a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import JsonValue
+
+from keeps.base.cache.breaker import Breaker
+from keeps.base.clock import new_id
+from keeps.base.telemetry.logs import log
+from keeps.base.telemetry.metrics import Metrics
+from keeps_client.errors import NotConfiguredError
+
+TIMEOUT_SECONDS = 0.25
+EPOCH = "mem:epoch"
+SESSIONS = "mem:session:"
+DROPPED = "mem:dropped:"
+DROPPED_SECONDS = 30
+"""So long nothing is kept under a key that was dropped: whoever read before may only now be about to write."""
+_PUT = """
+for at = 3, #KEYS do if redis.call('EXISTS', KEYS[at]) == 1 then return 0 end end
+redis.call('SET', KEYS[1], ARGV[1], 'NX')
+local epoch = redis.call('GET', KEYS[1])
+local held = redis.call('GET', KEYS[2])
+if held then
+    held = cjson.decode(held)
+    if held.epoch == epoch and held.version > tonumber(ARGV[2]) then return 0 end
+end
+redis.call('SET', KEYS[2], '{"epoch":"' .. epoch .. '","version":' .. ARGV[2] .. ',"value":' .. ARGV[4] .. '}', 'EX', ARGV[3])
+return 1
+"""
+
+
+def session_key(tenant_id: str, user_id: str, session_id: str) -> str:
+    """`mem:session:{tenant}:{conversation}`, the conversation named by its user, too: two users may use the same id."""
+    return f"{SESSIONS}{quote(tenant_id, safe='')}:{quote(user_id, safe='')}/{quote(session_id, safe='')}"
+
+
+def tenant_keys(tenant_id: str) -> str:
+    """How the keys of a tenant begin."""
+    return f"{SESSIONS}{quote(tenant_id, safe='')}:"
+
+
+def _dropped(key: str) -> str:
+    """Says that a key was dropped, without naming whose it was."""
+    return DROPPED + hashlib.sha256(key.encode()).hexdigest()
+
+
+def _prefixes(key: str) -> list[str]:
+    """The key of a conversation, and how those of its user and its tenant begin: names hold neither slash nor colon."""
+    tenant = key[: key.index(":", len(SESSIONS)) + 1]
+    return [key, key.rpartition("/")[0] + "/", tenant]
+
+
+class RedisCache:
+    """JSON documents by key. Every method answers as if the cache were empty when it is away."""
+
+    def __init__(self, url: str, metrics: Metrics) -> None:
+        try:
+            from redis.asyncio import Redis
+            from redis.exceptions import RedisError
+        except ImportError:
+            raise NotConfiguredError("KEEPS_REDIS_URL needs the package redis: pip install 'keeps[redis]'") from None
+        self._redis: Any = Redis.from_url(
+            url, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS, max_connections=64
+        )
+        self._errors = (RedisError, OSError, TimeoutError, asyncio.TimeoutError)
+        self.breaker = Breaker()
+        self._metrics = metrics
+        self._missed = False
+        """Whether something could not be written: what is there may be old."""
+
+    async def get(self, key: str) -> dict[str, JsonValue] | None:
+        found = await self._ask(lambda: self._redis.mget(EPOCH, key))
+        held = json.loads(found[1]) if found and None not in found else None
+        fresh = held is not None and held["epoch"] == found[0].decode()
+        self._metrics.cache.labels("notes", "hit" if fresh else "miss").inc()
+        return held["value"] if held is not None and fresh else None
+
+    async def put(self, key: str, value: dict[str, object], version: int, kept: timedelta) -> None:
+        """Keep a document, unless a higher version of it is there."""
+        seconds = max(1, int(kept.total_seconds()))
+        encoded = json.dumps(value)
+        names = [EPOCH, key, *map(_dropped, _prefixes(key))]
+        values = [str(new_id()), version, seconds, encoded]
+        if await self._ask(lambda: self._redis.eval(_PUT, len(names), *names, *values)) is _AWAY:
+            self._missed = True
+
+    async def drop(self, key: str, *, all_below: bool = False) -> None:
+        """Remove a copy, and let none come back that was read before; `all_below`: every one whose key begins so."""
+        if await self._ask(lambda: self._redis.set(_dropped(key), 1, ex=DROPPED_SECONDS)) is _AWAY:
+            self._missed = True
+        if not all_below:
+            if await self._ask(lambda: self._redis.delete(key)) is _AWAY:
+                self._missed = True
+            return
+        pattern, cursor = re.sub(r"([*?\[\]\\])", r"\\\1", key) + "*", 0
+        while True:
+            found = await self._ask(lambda at=cursor: self._redis.scan(at, match=pattern, count=1_000))
+            if found is _AWAY:
+                self._missed = True
+                return
+            cursor, keys = found
+            if keys and await self._ask(lambda names=keys: self._redis.delete(*names)) is _AWAY:
+                self._missed = True
+            if cursor == 0:
+                return
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    async def _ask(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        if self.breaker.is_open():
+            return _AWAY
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                if self._missed:
+                    await self._redis.set(EPOCH, str(new_id()))
+                    self._missed = False
+                answer = await call()
+        except self._errors as error:
+            self.breaker.failed()
+            if self.breaker.is_open():
+                log().warning("cache", error=type(error).__name__)
+            return _AWAY
+        self.breaker.succeeded()
+        return answer
+
+
+class _Away:
+    """Instead of an answer: the cache is not there."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+_AWAY = _Away()

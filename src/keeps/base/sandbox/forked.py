@@ -1,0 +1,63 @@
+"""The process that `forks` starts: it loads a module once, and forks for each job. Nothing here imports the engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TextIO
+
+from keeps.base.sandbox.limits import close_descriptors
+
+MORE_PATIENT = 5
+"""What strangers sent is worked on after what is asked of the service itself, where there are not processors enough."""
+Work = Callable[[dict[str, Any], list[int], TextIO], None]
+
+
+def main() -> None:
+    """Close what was inherited, before anything else; then run the host that the command line names."""
+    close_descriptors()
+    import_module(sys.argv[1]).main()
+
+
+def serve(work: Work) -> None:
+    """Fork for each job: `work` gets it with its open files, and answers in text."""
+    door = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)  # libraries count on the first three being there
+    os.close(nothing)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        told, files, _, _ = socket.recv_fds(door, 16, 2)
+        if not told:
+            return
+        if os.fork() == 0:
+            door.detach()
+            close_descriptors(files)
+            run(work, files)
+            os._exit(0)
+        for each in files:
+            os.close(each)
+
+
+def run(work: Work, files: list[int]) -> None:
+    """Do a job in a process that ends with it. The first file is a connection: the job comes over it as JSON, and the
+    answer goes back, after a line that says which process this is, so that it can be ended."""
+    os.setsid()
+    os.nice(MORE_PATIENT)
+    with (
+        socket.socket(fileno=files[0]) as asking,
+        asking.makefile("r", encoding="utf-8") as said,
+        asking.makefile("w", encoding="utf-8") as out,
+    ):
+        print(os.getpid(), file=out, flush=True)
+        work(json.load(said), files[1:], out)
+
+
+if __name__ == "__main__":
+    main()

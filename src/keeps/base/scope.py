@@ -1,0 +1,108 @@
+"""Who is asking. Nothing reaches the database without a `Scope`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
+from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
+from keeps_client.models import ContextRequest, RecallRequest
+from keeps_client.models.memories import Visibility
+from keeps_client.validation import named_id
+from keeps_client.zones import named_zone
+
+SHARED_USER_ID = "(shared)"
+"""Owns the plans and task contexts that all users of a tenant share. Row security keeps them from other tenants, and
+everybody's own from everybody else, as it keeps the rows of any two users apart."""
+ResultT = TypeVar("ResultT")
+RequestT = TypeVar("RequestT", RecallRequest, ContextRequest)
+_LIMITS = {"tenant_id": 64, "user_id": 255, "agent_id": 255, "session_id": 255}
+
+
+def check_id(name: str, value: object) -> str:
+    """Return `value` if it can be an id: 1 to n printable characters, no surrounding space.
+
+    Raises ValidationFailedError naming the field otherwise.
+    """
+    return named_id(name, value, _LIMITS[name])
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The tenant and user for whom everything is done, and the agent and session that act.
+
+    `tenant_id` is the hard wall, `user_id` owns what is written. Both are text ids; a UUID works as its text. With
+    `agent_bound`, as tokens of agents are, the experiences and skills of other agents of the user are out of reach.
+    `any_user`: whoever asks may act for other users of the tenant, too. `timezone`: where the user's days begin, as a
+    name or a UTC offset, for calls that name none.
+    """
+
+    tenant_id: str = DEFAULT_TENANT_ID
+    user_id: str = DEFAULT_USER_ID
+    agent_id: str | None = None
+    session_id: str | None = None
+    roles: frozenset[str] = field(default=frozenset({"writer"}))
+    agent_bound: bool = False
+    any_user: bool = False
+    timezone: str | None = field(default=None, compare=False)
+    acting_user: str | None = field(default=None, compare=False, repr=False)
+    """Who acts, where what is done belongs to the whole tenant."""
+
+    def __post_init__(self) -> None:
+        check_id("tenant_id", self.tenant_id)
+        check_id("user_id", self.user_id)
+        if self.agent_id is not None:
+            check_id("agent_id", self.agent_id)
+        if self.session_id is not None:
+            check_id("session_id", self.session_id)
+        if self.timezone is not None:
+            named_zone(self.timezone)
+        if self.agent_bound and self.agent_id is None:
+            raise ValidationFailedError("agent_bound needs an agent_id")
+
+    @property
+    def bound_agent(self) -> str:
+        """The agent whose token this is; empty where the user acts, or any agent of theirs."""
+        return (self.agent_id or "") if self.agent_bound else ""
+
+
+def shared(scope: Scope) -> Scope:
+    """Return the scope of what the tenant shares. The user becomes the agent, so that rows and events say who acted."""
+    agent_id = scope.agent_id or scope.user_id
+    return replace(scope, user_id=SHARED_USER_ID, agent_id=agent_id, acting_user=scope.user_id)
+
+
+def check_actor(scope: Scope) -> Scope:
+    """Return the scope of a caller. Raises ForbiddenError for the user who owns what the tenant shares."""
+    if scope.user_id == SHARED_USER_ID:
+        raise ForbiddenError(f"the user {SHARED_USER_ID!r} owns what the tenant shares; nobody acts as it")
+    return scope
+
+
+def visibility_of(user_id: str) -> Visibility:
+    """Return who may see a plan or a task context of this user."""
+    return "tenant" if user_id == SHARED_USER_ID else "private"
+
+
+async def own_or_shared(scope: Scope, ask: Callable[[Scope], Awaitable[ResultT]]) -> ResultT:
+    """Return what `ask` gives for one's own rows, or where there is none, for those that the tenant shares.
+
+    Raises:
+        NotFoundError: There is neither.
+    """
+    try:
+        return await ask(scope)
+    except NotFoundError as error:
+        try:
+            return await ask(shared(scope))
+        except NotFoundError:
+            raise error from None
+
+
+def in_zone(scope: Scope, request: RequestT) -> RequestT:
+    """Return the request with the scope's time zone where it names none."""
+    if request.timezone is not None or scope.timezone is None:
+        return request
+    return request.model_copy(update={"timezone": scope.timezone})

@@ -1,0 +1,1 @@
+"""Ways in: HTTP server, command line, console."""

@@ -1,0 +1,199 @@
+"""keys and tenants: commands for administrators and operators."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keeps.base.clock import utc_now
+from keeps.doors.cli.command import Answer, command, print_table, table
+from keeps.doors.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Target, err, out
+from keeps.store.access.roles import ORDER
+from keeps_client.errors import ValidationFailedError
+from keeps_client.validation import given
+
+if TYPE_CHECKING:
+    from keeps_client import Memory
+    from keeps_client.models import ErasureReceipt, KeyInfo, TenantInfo
+
+app = typer.Typer()
+keys = typer.Typer(no_args_is_help=True)
+tenants = typer.Typer(no_args_is_help=True)
+app.add_typer(keys, name="keys")
+app.add_typer(tenants, name="tenants")
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def check_roles(roles: list[str]) -> None:
+    """Raise ValidationFailedError for a role that does not exist."""
+    if unknown := [role for role in roles if role not in ORDER]:
+        raise ValidationFailedError(f"{unknown[0]!r} is no role; take {', '.join(ORDER)}")
+
+
+@command(keys, may_make=True)
+async def make(
+    target: Target,
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    role: Annotated[
+        list[str] | None, typer.Option(help="reader, writer, admin or operator; several times. Default: writer.")
+    ] = None,
+    for_user: Annotated[str | None, typer.Option(help="Only for this user; otherwise X-User-ID says for whom.")] = None,
+    for_agent: Annotated[str | None, typer.Option(help="Only for this agent of the user.")] = None,
+    days: Annotated[float | None, typer.Option(help="Ends after so many days; not given: never.", min=0.001)] = None,
+) -> Answer:
+    """Make a key for the tenant (--tenant). The secret is printed only this once."""
+    roles: Any = role or ["writer"]
+    check_roles(roles)
+    if for_user is None and target.user != DEFAULT_USER_ID and target.user != os.environ.get("KEEPS_USER_ID"):
+        for_user = target.user  # a user named by --user, not by the environment, is whom the key is for
+    ends = None if days is None else utc_now() + timedelta(days=days)
+    tenant_id = None
+    if target.url and target.token and target.tenant != DEFAULT_TENANT_ID:
+        # The path names the tenant: the credentials may be an operator's, who belongs to another.
+        tenant_id, target = target.tenant, replace(target, tenant=DEFAULT_TENANT_ID)
+    async with target.memory() as memory:
+        key = await memory.admin.make_key(
+            name, roles=tuple(roles), user_id=for_user, agent_id=for_agent, expires_at=ends, tenant_id=tenant_id
+        )
+
+    def text() -> None:
+        err.print(
+            f"key [bold]{key.key_id}[/] for tenant {key.tenant_id}, {_owner(key)}, {', '.join(key.roles)}; keep the"
+            " secret, it is shown this once:"
+        )
+        print(key.secret)
+
+    return Answer(key, text)
+
+
+@command(keys, "list")
+async def list_keys(memory: Memory) -> Answer:
+    """List the tenant's keys, newest first."""
+    return table(
+        await memory.admin.list_keys(),
+        ["key", "name", "for", "roles", "last used", "state"],
+        lambda key: (
+            key.key_id,
+            f"{key.name} …{key.hint}",
+            _owner(key),
+            ", ".join(key.roles),
+            f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never",
+            _state(key),
+        ),
+        empty="No keys. [dim]`keeps keys make NAME` makes one.[/]",
+    )
+
+
+@command(keys)
+async def revoke(
+    memory: Memory, key_id: Annotated[str, typer.Argument(help="The id that `keeps keys list` prints.")]
+) -> Answer:
+    """Revoke a key: refused everywhere within 10 seconds."""
+    key = await memory.admin.revoke_key(key_id)
+    return Answer(key, f"key {key.key_id} ({key.name}) is revoked")
+
+
+@command(tenants, "list")
+async def list_tenants(memory: Memory) -> Answer:
+    """List all tenants with their usage and limits."""
+    listed: list[TenantInfo] = []
+    while page := await memory.admin.list_tenants(after=listed[-1].tenant_id if listed else "", limit=1_000):
+        listed += page
+        if len(page) < 1_000:
+            break
+    several_cells = len({tenant.cell for tenant in listed}) > 1
+    return table(
+        listed,
+        ["tenant", "users", "memories", "bytes", "may hold", *(["cell"] if several_cells else [])],
+        lambda tenant: (
+            tenant.tenant_id,
+            f"{tenant.users:,}",
+            f"{tenant.memories:,}",
+            f"{tenant.bytes:,}",
+            _limits(tenant),
+            *([tenant.cell] if several_cells else []),
+        ),
+    )
+
+
+@command(tenants)
+async def quota(
+    target: Target,
+    tenant_id: Annotated[str, typer.Argument(help="Which tenant.")],
+    max_memories: Annotated[int | None, typer.Option(help="At most so many memories.")] = None,
+    max_bytes: Annotated[int | None, typer.Option(help="At most so many bytes.")] = None,
+    no_limit: Annotated[bool, typer.Option("--no-limit", help="Remove both limits.")] = False,
+) -> Answer:
+    """Show or set a tenant's limits. Existing data stays."""
+    limits: dict[str, int | None] = {**given(max_memories=max_memories, max_bytes=max_bytes)}
+    if no_limit and limits:
+        raise ValidationFailedError("--no-limit removes both limits: give it alone")
+    if no_limit:
+        limits = {"max_memories": None, "max_bytes": None}
+    async with target.memory() as memory:
+        info = await memory.admin.set_quota(tenant_id, **limits)
+    return Answer(
+        info,
+        f"tenant {info.tenant_id} holds {info.memories:,} memories, {info.bytes:,} bytes; may hold {_limits(info)}",
+    )
+
+
+@command(tenants)
+async def erase_user(
+    target: Target,
+    user_id: Annotated[str, typer.Argument(help="Which user of the tenant (--tenant).")],
+    yes: Yes = False,
+) -> Answer:
+    """Erase a user permanently: rows, vectors, state, keys, and the contents of events."""
+    _confirm(f"user {user_id} of tenant {target.tenant}", yes=yes)
+    async with target.memory() as memory:
+        return _erased(await memory.admin.erase_user(user_id))
+
+
+@command(tenants)
+async def erase(
+    target: Target, tenant_id: Annotated[str, typer.Argument(help="Which tenant.")], yes: Yes = False
+) -> Answer:
+    """Erase a tenant permanently: every row of every user, the log and the keys."""
+    _confirm(f"tenant {tenant_id} with all its users", yes=yes)
+    async with target.memory() as memory:
+        return _erased(await memory.admin.erase_tenant(tenant_id))
+
+
+def _confirm(what: str, *, yes: bool) -> None:
+    if not yes and not typer.confirm(f"Erase {what} for good?"):
+        raise typer.Abort
+
+
+def _owner(key: KeyInfo) -> str:
+    return (f"user {key.user_id}" if key.user_id else "any user") + (f", agent {key.agent_id}" if key.agent_id else "")
+
+
+def _state(key: KeyInfo) -> str:
+    if key.revoked_at:
+        return "revoked"
+    if key.expires_at and key.expires_at <= utc_now():
+        return "ended"
+    return f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "good"
+
+
+def _limits(info: TenantInfo) -> str:
+    limits = [f"{info.max_memories:,} memories"] if info.max_memories is not None else []
+    limits += [f"{info.max_bytes:,} bytes"] if info.max_bytes is not None else []
+    return ", ".join(limits) or "no limit"
+
+
+def _erased(receipt: ErasureReceipt) -> Answer:
+    def text() -> None:
+        user = f"user {receipt.user_id} of " if receipt.user_id else ""
+        out.print(f"erased: {user}tenant {receipt.tenant_id}")
+        rows = [(name, f"{count:,}", f"{receipt.remaining.get(name, 0):,}") for name, count in receipt.removed.items()]
+        print_table(["table", "removed", "left"], rows)
+        rest = "[green]nothing is left[/]" if receipt.complete else "[red]not complete[/]"
+        out.print(f"{receipt.events_redacted:,} events redacted; {rest}")
+
+    return Answer(receipt, text, failed=not receipt.complete)

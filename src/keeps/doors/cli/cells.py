@@ -1,0 +1,224 @@
+"""cells: the PostgreSQL servers of one Keeps, and moving tenants between them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keeps.doors.cli.administration import tenants
+from keeps.doors.cli.command import Answer, command, print_table, progress
+from keeps.doors.cli.context import DatabaseUrl, Home, check_home, err, out
+from keeps_client.errors import KeepsError, ValidationFailedError
+
+if TYPE_CHECKING:
+    from keeps.operate.cells.moving import Progress as Moved
+    from keeps.operate.cells.service import CellService
+
+app = typer.Typer()
+cells = typer.Typer(no_args_is_help=True)
+app.add_typer(cells, name="cells")
+app.add_typer(tenants, name="tenants")  # `move` below is one more command of theirs
+Administrators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--admin",
+        envvar="KEEPS_CELL_ADMINS",
+        help=(
+            "The administrator of a cell, NAME=postgresql://postgres:…@host/database; several times, or in"
+            " KEEPS_CELL_ADMINS with spaces between. Embedded cells need none."
+        ),
+        show_envvar=False,
+    ),
+]
+Name = Annotated[str, typer.Argument(help="The name of the cell.")]
+Weight = Annotated[int, typer.Option(help="Its share of new tenants, beside the other cells'.", min=0, max=1_000)]
+
+
+@asynccontextmanager
+async def _open(
+    home: Path | None, database_url: str | None, administrators: list[str] | None
+) -> AsyncGenerator[CellService]:
+    from keeps.base.settings import load_settings
+    from keeps.bootstrap import open_keeps
+    from keeps.operate.cells.service import CellService
+
+    own = os.environ.get("KEEPS_ADMIN_URL")
+    admin_urls: dict[str, str] = {} if own is None else {"main": own}
+    for each in administrators or []:
+        name, equals, url = each.partition("=")
+        if not equals or not url.startswith(("postgresql://", "postgres://")):
+            raise ValidationFailedError("--admin takes NAME=postgresql://postgres:…@host/database")
+        admin_urls[name] = url
+    check_home(home, database_url)
+    settings = load_settings(home=home, database_url=database_url)
+    async with await open_keeps(settings) as keeps:
+        yield CellService(keeps, settings, admin_urls)
+
+
+@command(cells, "list")
+async def list_cells(home: Home = None, database_url: DatabaseUrl = None) -> Answer:
+    """List the cells and their contents. Exit code 1 if one cannot be used."""
+    async with _open(home, database_url, None) as service:
+        listed = await service.list()
+        left = await service.left_over()
+
+    def text() -> None:
+        rows = [
+            (
+                cell.name,
+                cell.address,
+                cell.weight,
+                *("" if count is None else f"{count:,}" for count in (cell.tenants, cell.bytes)),
+                cell.problem or ("takes new tenants" if cell.weight else "takes no new tenants"),
+            )
+            for cell in listed
+        ]
+        print_table(["cell", "where", "weight", "tenants", "bytes", "state"], rows)
+        for each in left:
+            origin = "a copy on its way, or of a move that was ended" if each.arriving else "left by a move"
+            out.print(
+                f"[yellow]•[/] {each.cell} has rows of tenant {each.tenant_id}, which is in {each.is_in}: {origin};"
+                " repeat keeps tenants move to end it"
+            )
+        if len(listed) == 1:
+            out.print("[dim]All tenants are here. `keeps cells add` makes another PostgreSQL a second cell.[/]")
+
+    return Answer(listed, text, failed=any(cell.problem for cell in listed))
+
+
+@command(cells)
+async def add(
+    name: Name,
+    admin_url: Annotated[
+        str | None,
+        typer.Option(
+            help="A PostgreSQL as its administrator: roles, extensions and tables are made there. By default the one"
+            " that --admin, or KEEPS_CELL_ADMINS, names."
+        ),
+    ] = None,
+    url: Annotated[str | None, typer.Option(help="One that keeps migrate has made ready, as keeps_app.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="An embedded database in this folder, on this machine.")] = None,
+    weight: Weight = 1,
+    administrators: Administrators = None,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> Answer:
+    """Make a PostgreSQL a cell.
+
+    New tenants go there, too, by weight; its existing tenants become tenants of this Keeps. Its
+    address is stored sealed, under KEEPS_SECRET_KEYS.
+    """
+    async with _open(home, database_url, administrators) as service:
+        cell = await service.add(name, admin_url=admin_url, url=url, home=folder and folder.absolute(), weight=weight)
+    state = cell.problem or f"{cell.tenants or 0:,} tenants, weight {cell.weight}"
+    return Answer(cell, f"cell {cell.name} at {cell.address}: {state}", failed=bool(cell.problem))
+
+
+@command(cells)
+async def weight(
+    name: Name,
+    weight: Annotated[int, typer.Argument(help="0: no new tenants.", min=0, max=1_000)],
+    administrators: Administrators = None,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> str:
+    """Set a cell's share of new tenants, relative to the others."""
+    async with _open(home, database_url, administrators) as service:
+        await service.set_weight(name, weight)
+    return f"cell {name} has weight {weight}"
+
+
+@command(cells)
+async def drain(
+    name: Name,
+    move: Annotated[bool, typer.Option("--move", help="And move its tenants to the others, by their weights.")] = False,
+    administrators: Administrators = None,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> str:
+    """Give a cell no new tenants; with --move, also move its tenants to others. It can be repeated."""
+    async with _open(home, database_url, administrators) as service:
+        await service.set_weight(name, 0)
+        try:
+            tenant_ids = await service.tenants(name)
+        except KeepsError as error:
+            if move:
+                raise
+            return f"cell {name} takes no new tenants. How many are there is not known: {error.detail}"
+        if not move:
+            return f"cell {name} takes no new tenants; {len(tenant_ids):,} are there. --move takes them elsewhere"
+        for number, tenant_id in enumerate(tenant_ids, 1):
+            other = await service.choose(name)
+            with _show_steps(f"{number} of {len(tenant_ids)}: {tenant_id}") as report:
+                await service.move(tenant_id, other, report)
+    return f"cell {name} is empty; keeps cells remove {name} takes it out"
+
+
+@command(cells)
+async def remove(
+    name: Name, administrators: Administrators = None, home: Home = None, database_url: DatabaseUrl = None
+) -> str:
+    """Remove an empty cell. Its database stays as it is."""
+    async with _open(home, database_url, administrators) as service:
+        await service.remove(name)
+    return f"cell {name} is taken out; its database is still there"
+
+
+@command(tenants)
+async def move(
+    tenant_id: Annotated[str, typer.Argument(help="Which tenant.")],
+    to: Annotated[str, typer.Option("--to", help="The cell where it shall be.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only see whether it can be done, and what moves.")
+    ] = False,
+    give_up: Annotated[
+        bool, typer.Option("--give-up", help="Take back what a move that was ended half way has left.")
+    ] = False,
+    administrators: Administrators = None,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> Answer:
+    """Move a tenant to another cell while it is used: its writers wait a moment, other callers notice nothing. After an
+    interruption, repeat the command to continue.
+    """
+    async with _open(home, database_url, administrators) as service:
+        if give_up:
+            await service.give_up(tenant_id, to)
+            out.print(f"nothing of a move of tenant {tenant_id} to {to} is left; it is where it was")
+            raise typer.Exit
+        with _show_steps(tenant_id) as report:
+            done = await service.move(tenant_id, to, report, dry_run=dry_run)
+    rows = sum(done.rows.values())
+    if done.source == to:
+        text = f"tenant {tenant_id} is in {to} already"
+    elif dry_run:
+        text = f"tenant {tenant_id} can move from {done.source} to {to}: {rows:,} rows"
+    else:
+        text = (
+            f"tenant {tenant_id} is in {to}: {rows:,} rows; its writers waited {done.held_seconds:.2f} s;"
+            f" {sum(done.left.values()):,} rows left in {done.source}"
+        )
+    return Answer(done, text, failed=bool(done.left))
+
+
+@contextmanager
+def _show_steps(what: str) -> Generator[Callable[[Moved], None]]:
+    """Show the progress of a move on one line; in a file, a line for each step."""
+    with progress() as bar:
+        task = bar.add_task(what, total=None)
+        last = ""
+
+        def report(moved: Moved) -> None:
+            nonlocal last
+            total = moved.tables or None
+            bar.update(task, description=f"{what}: {moved.step}", total=total, completed=moved.tables_ready)
+            if not err.is_terminal and moved.step != last:
+                err.print(f"{what}: {moved.step}")
+            last = moved.step
+
+        yield report

@@ -1,0 +1,186 @@
+"""Options of all commands, and what they mean: scope, database, output."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
+from keeps_client.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from keeps.base.scope import Scope
+    from keeps.engine import Keeps, LocalMemory
+    from keeps_client import Memory, MemoryClient
+
+
+def _folder(given: str) -> Path:
+    if not given.strip():
+        raise typer.BadParameter("names no folder; leave it out for the usual one")
+    return Path(given)
+
+
+Home = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="KEEPS_HOME",
+        help="Folder of the embedded database.",
+        metavar="PATH",
+        parser=_folder,
+        rich_help_panel="Database",
+    ),
+]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        envvar="KEEPS_DATABASE_URL",
+        help="PostgreSQL to use instead of the embedded one.",
+        rich_help_panel="Database",
+        show_envvar=False,
+    ),
+]
+Tenant = Annotated[
+    str, typer.Option(envvar="KEEPS_TENANT_ID", help="The tenant.", rich_help_panel="Scope", show_envvar=False)
+]
+User = Annotated[
+    str, typer.Option(envvar="KEEPS_USER_ID", help="The user who acts.", rich_help_panel="Scope", show_envvar=False)
+]
+Agent = Annotated[
+    str | None,
+    typer.Option(envvar="KEEPS_AGENT_ID", help="The agent that acts.", rich_help_panel="Scope", show_envvar=False),
+]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        envvar="KEEPS_URL",
+        help="Talk to this server instead of a database.",
+        rich_help_panel="Database",
+        show_envvar=False,
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(envvar="KEEPS_TOKEN", help="JWT or API key for --url.", rich_help_panel="Database", show_envvar=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+class PlainConsole(Console):
+    """A console that shows control characters, so that stored text cannot move the cursor or change colours."""
+
+    def render_str(self, text: str, **named: Any) -> Text:
+        return super().render_str(_shown(text), **named)
+
+
+def _shown(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(
+        (
+            each
+            if each.isprintable() or each in "\n\t"
+            else "\ufffd"
+            if unicodedata.category(each) in ("Cc", "Cf", "Co") and each != "\u200d"
+            else each
+        )
+        for each in text
+    )
+
+
+# The terminal breaks lines, so that a command in a message can be copied, and a program that reads it gets one line.
+out = PlainConsole(highlight=False, emoji=False, soft_wrap=True)
+err = PlainConsole(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The database or server, and the scope, of a command."""
+
+    home: Path | None = None
+    database_url: str | None = field(default=None, repr=False)
+    url: str | None = None
+    token: str | None = field(default=None, repr=False)
+    tenant: str = DEFAULT_TENANT_ID
+    user: str = DEFAULT_USER_ID
+    agent: str | None = None
+    may_make: bool = False
+    """True if the command may be the first in a new home."""
+
+    @property
+    def scope(self) -> Scope:
+        """Return the scope, with all roles: whoever may use the database itself may do everything."""
+        from keeps.base.scope import Scope
+
+        return Scope(self.tenant, self.user, self.agent, roles=frozenset({"operator"}))
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[Keeps]:
+        """Open a Keeps, with a note on stderr while a first start takes its time."""
+        from keeps.engine import Keeps
+
+        check_home(self.home, self.database_url, may_make=self.may_make)
+        if not self.url and os.environ.get("KEEPS_URL"):
+            err.print("[dim]KEEPS_URL is not used here: this command works on the database itself[/]")
+        with err.status("opening the database …") if err.is_terminal else nullcontext():
+            keeps = await Keeps.open(self.home, database_url=self.database_url)
+        try:
+            yield keeps
+        finally:
+            await keeps.close()
+
+    @asynccontextmanager
+    async def memory(self) -> AsyncGenerator[Memory]:
+        """Provide the memory of the scope: in process, or at --url."""
+        scope = self.scope
+        if self.url:
+            async with self.client() as client:
+                yield client
+        else:
+            async with self.open() as keeps:
+                yield keeps.memory(scope)
+
+    def client(self) -> MemoryClient:
+        from keeps_client import MemoryClient
+
+        if not self.url:
+            raise AssertionError("no --url")
+        # With a token, the token says who asks; who names somebody is heard, and refused where it is somebody else.
+        tenant = None if self.token and self.tenant == DEFAULT_TENANT_ID else self.tenant
+        user = None if self.token and self.user == DEFAULT_USER_ID else self.user
+        return MemoryClient(self.url, token=self.token, tenant_id=tenant, user_id=user, agent_id=self.agent)
+
+
+def check_home(home: Path | None, database_url: str | None, *, may_make: bool = False) -> None:
+    """Refuse a misspelt home, instead of making a new, empty database.
+
+    Raises NotFoundError if a named home has neither a database nor settings. `may_make`: make it, with a note on
+    stderr.
+    """
+    from keeps.base.settings import load_settings
+    from keeps.store.db.embedded.places import server_place
+
+    if home is None or load_settings(home=home, database_url=database_url).database_url is not None:
+        return
+    home = home.expanduser().absolute()
+    if server_place(home) is not None:
+        return
+    if may_make or (home / "keeps.toml").exists():
+        err.print(f"a new database is made in {home}", style="dim")
+        return
+    raise NotFoundError(f"no database in {home}: is it misspelt? `keeps remember` and `keeps serve` make a new one")
+
+
+def in_process(memory: Memory) -> TypeIs[LocalMemory]:
+    """Return whether a memory is the engine's own, which can show progress. Loads neither kind."""
+    return hasattr(memory, "keeps")

@@ -1,0 +1,269 @@
+"""demo: Keeps at work on real conversations, in two minutes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import typer
+from rich.markup import escape
+
+from keeps.base.clock import new_id, utc_now
+from keeps.doors.cli.command import command
+from keeps.doors.cli.context import DatabaseUrl, Home, out
+from keeps.doors.cli.memories import print_hit
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.lifecycle.service import Lifecycle
+from keeps.store.events.service import EventService
+
+if TYPE_CHECKING:
+    from keeps.doors.demo.story import Turn
+    from keeps.engine import Keeps, LocalMemory
+    from keeps_client.models.operations import JobName
+
+QUESTIONS = (
+    "What is Alice allergic to?",
+    "What does she drink now?",
+    "How does she travel to the wedding?",
+    "Who looks after Biscuit while she is away?",
+    "Which singer's records should I give her?",
+)
+OTHERS_QUESTION = "When does the harvest of the early apples start?"
+FORGOTTEN = "magpie-orchard-77"
+FORGOTTEN_QUESTION = "What is the wifi password?"
+FIRST_TALK = (
+    ("user", "My name is Alice. I'm allergic to peanuts, so I must never be served any."),
+    ("assistant", "Understood: no peanuts, ever."),
+    ("user", "I live in Leeds and I work at Acme."),
+    ("user", "Nice weather today, is it not?"),
+    ("assistant", "Lovely indeed."),
+    ("user", "Thanks a lot!"),
+)
+SECOND_TALK = (
+    ("user", "By the way, I live in York now."),
+    ("assistant", "Noted."),
+    ("user", "And I no longer work at Acme. I joined Globex."),
+)
+
+
+app = typer.Typer()
+
+
+class SimulatedClock:
+    """The time, and as much later as the demo says."""
+
+    def __init__(self) -> None:
+        self.later = timedelta()
+
+    def __call__(self) -> datetime:
+        return utc_now() + self.later
+
+
+@command(app)
+async def demo(home: Home = None, database_url: DatabaseUrl = None) -> None:
+    """Store three months of conversations, ask, explain, correct, forget, and try to look over the wall.
+
+    Then talk for three simulated weeks, and see what becomes of it.
+    """
+    from keeps.base.scope import Scope
+    from keeps.base.settings import load_settings
+    from keeps.doors.demo.story import read_story
+    from keeps.engine import Keeps
+
+    settings = load_settings(home=home, database_url=database_url)
+    place = settings.home if home or settings.database_url else settings.home.with_name(settings.home.name + "-demo")
+    steps: list[tuple[str, float]] = []
+    clock = SimulatedClock()
+    with _step("open the database", steps):
+        keeps = await Keeps.open(place, database_url=database_url, clock=clock)
+    try:
+        if not database_url:
+            out.print(f"[dim]A PostgreSQL of its own, in {place}; nothing leaves this machine.[/]")
+        await _store(keeps, list(read_story()), steps)
+        alice = keeps.memory(Scope("harbour", "alice", agent_id="concierge"))
+        bob = keeps.memory(Scope("northwind", "bob", agent_id="planner"))
+        await _ask(alice, steps)
+        await _correct(alice, steps)
+        await _forget(alice, steps)
+        leaked = await _wall(alice, bob, steps)
+        with _step("three weeks of conversations", steps):
+            promised = await talk(keeps.memory(Scope(f"weeks-{new_id().hex[-8:]}", "alice", "concierge")), clock)
+        if sys.stdin.isatty():
+            await _your_questions(alice)
+    finally:
+        with _step("close", steps):
+            await keeps.close()
+    out.print("\n[bold]How long each step took[/]")
+    for name, seconds in steps:
+        out.print(f"  {name:<46} {seconds * 1e3:>9,.1f} ms")
+    out.print(
+        '\nYour turn:  [bold]keeps remember "I take my tea with lemon."[/]  then  [bold]keeps recall "what do I'
+        ' drink?"[/]'
+    )
+    if leaked or not promised:
+        raise typer.Exit(1)
+
+
+async def _store(keeps: Keeps, turns: list[Turn], steps: list[tuple[str, float]]) -> None:
+    _title("Remember", f"{len(turns)} turns of two tenants, July to October: Alice moves house, Bob harvests apples.")
+    with _step(f"store {len(turns)} turns", steps):
+        for scope, group in groupby(turns, key=lambda turn: turn.scope):
+            await keeps.memory(scope).remember_many([turn.memory for turn in group], index="later")
+    with _step("index what is new", steps):
+        for scope in dict.fromkeys(turn.scope for turn in turns):
+            await keeps.service(Indexer).index_user(scope)
+    status = await keeps.status()
+    out.print(
+        f"  {status.counts.memories} memories, {status.counts.events} events, {status.pending} waiting for the index,"
+        f" model {status.model}"
+    )
+
+
+async def _ask(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
+    _title("Recall", "by meaning and by words; the turns around a turn help.")
+    for question in QUESTIONS:
+        with _step(f"recall: {question}", steps):
+            result = await alice.recall(question, limit=2)
+        out.print(f"  [bold]{question}[/]")
+        for hit in result.hits:
+            out.print(
+                f"      {escape(str(hit.memory.metadata.get('speaker')))}, {hit.memory.valid_from:%d %B}:"
+                f" {escape(hit.memory.content)}"
+            )
+    _title("Explain", "every number that made the first hit first.")
+    result = await alice.recall(QUESTIONS[0], limit=1, explain=True)
+    for place, hit in enumerate(result.hits, 1):
+        print_hit(place, hit)
+
+
+async def _correct(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
+    _title("Correct", "a fact with a key has one current truth; the old one stays, with its time.")
+    with _step("correct a fact", steps):
+        before = await alice.remember(
+            "Alice lives in Leeds.", namespace="profile", key="home", valid_from=datetime(2026, 7, 2, tzinfo=UTC)
+        )
+        after = await alice.remember(
+            "Alice lives in Lisbon.", namespace="profile", key="home", valid_from=datetime(2026, 10, 2, tzinfo=UTC)
+        )
+    out.print(f"  Leeds: {before.status}   Lisbon: {after.status}")
+    for moment in (datetime(2026, 8, 1, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC)):
+        found = await alice.recall("Where does Alice live?", namespace="profile", valid_at=moment, limit=1)
+        out.print(f"  true on {moment:%d %B}: {found.hits[0].memory.content if found.hits else 'nothing known'}")
+
+
+async def _forget(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
+    _title("Forget", "Alice asked to forget the wifi password: content, vectors and event payloads go.")
+    result = await alice.recall(FORGOTTEN_QUESTION, limit=10)
+    memories = [hit.memory for hit in result.hits if FORGOTTEN in hit.memory.content]
+    with _step("forget a secret for good", steps):
+        for memory in memories:
+            await alice.forget(memory.memory_id, hard=True)
+    result = await alice.recall(FORGOTTEN_QUESTION, limit=50, include_superseded=True)
+    left = sum(FORGOTTEN in hit.memory.content for hit in result.hits)
+    events = [event for memory in memories for event in await alice.history(memory.memory_id)]
+    out.print(
+        f"  forgotten: {len(memories)}; found afterwards: {left}; in the log:"
+        f" {', '.join(event.type for event in events)}, contents erased: {FORGOTTEN not in str(events)}"
+    )
+
+
+async def _wall(alice: LocalMemory, bob: LocalMemory, steps: list[tuple[str, float]]) -> int:
+    """Let each tenant ask the other's questions; return the number of the other's memories that were found."""
+    _title("The wall", "another tenant asks the same questions; PostgreSQL answers, not our code.")
+    with _step("another tenant asks", steps):
+        strangers = [hit for question in QUESTIONS for hit in (await bob.recall(question, limit=50)).hits]
+        own = await bob.recall(OTHERS_QUESTION, limit=1)
+        nosy = (await alice.recall(OTHERS_QUESTION, limit=50)).hits
+    leaked = sum(hit.memory.tenant_id != "northwind" for hit in strangers) + sum(
+        hit.memory.tenant_id != "harbour" for hit in nosy
+    )
+    out.print(f"  Bob asks Alice's questions: {len(strangers)} hits, of another tenant: {leaked}")
+    out.print(f"  Bob asks his own: {escape(own.hits[0].memory.content) if own.hits else 'nothing'}")
+    return leaked
+
+
+async def talk(memory: LocalMemory, clock: SimulatedClock) -> bool:
+    """Play two conversations and three weeks of background jobs. Return False if a promise is not held."""
+    results: list[bool] = []
+
+    def check(holds: bool, what: str) -> None:
+        out.print(f"  {'[green]yes[/]' if holds else '[red]NO[/] '}  {what}")
+        results.append(holds)
+
+    _title("Talk", "facts are found in what is said; new ones replace old ones; small talk fades.")
+    await _say(memory, FIRST_TALK, "monday")
+    clock.later = timedelta(hours=2)
+    out.print(f"  [dim]two hours later: {await _run_jobs(memory, 'sessions', 'promotion')}[/]")
+    clock.later = timedelta(days=14)
+    await _say(memory, SECOND_TALK, "two-weeks-later")
+    work = await memory.recall("Where does the user work?", layers=["long_term"], limit=5)
+    current = [hit.memory.content for hit in work.hits]
+    check("I joined Globex." in current and "I work at Acme." not in current, "Globex took the place of Acme")
+    every = await memory.recall("Where does the user live?", layers=["long_term"], include_superseded=True)
+    past = [hit.memory.content for hit in every.hits if hit.memory.superseded_by]
+    check(any("Leeds" in each for each in past), "Leeds is still readable, labelled as superseded")
+    clock.later = timedelta(days=21)
+    out.print(f"  [dim]a week later: {await _run_jobs(memory, 'sessions', 'promotion', 'decay', 'expiry')}[/]")
+    prompt = await memory.context("What may I order for her at the restaurant?", session_id="new", budget_tokens=600)
+    check("allergic to peanuts" in prompt.text, "the allergy is in the next prompt")
+    check("weather" not in prompt.text and "Thanks" not in prompt.text, "the small talk is not")
+    faded = await memory.recall("nice weather", include_archived=True, limit=3)
+    check(any("weather" in hit.memory.content for hit in faded.hits), "it is archived, not lost")
+    replayed = await memory.keeps.service(EventService).verify(memory.scope)
+    check(replayed.equal, f"all of it can be rebuilt from {replayed.events} events")
+    return all(results)
+
+
+async def _say(memory: LocalMemory, talk: tuple[tuple[str, str], ...], session_id: str) -> None:
+    for role, text in talk:
+        out.print(f"    [dim]{role:>9}[/]  {escape(text)}")
+    messages = [{"role": role, "content": text} for role, text in talk]
+    receipt = await memory.store_exchange(messages, session_id=session_id)
+    await memory.end_session(session_id)
+    await memory.keeps.service(Indexer).settle(memory.scope)
+    out.print("  found: " + " · ".join(escape(fact.memory.content) for fact in receipt.facts if fact.memory))
+
+
+async def _run_jobs(memory: LocalMemory, *names: JobName) -> str:
+    """Run jobs now and return their counts as text."""
+    await memory.keeps.service(Indexer).settle(memory.scope)
+    done = [await memory.keeps.service(Lifecycle).run(memory.scope.tenant_id, name) for name in names]
+    counts = [f"{count} {what}" for each in done if each for what, count in each.counts.items()]
+    return ", ".join(counts) or "nothing to do"
+
+
+async def _your_questions(alice: LocalMemory) -> None:
+    """Answer what the visitor types, until an empty line."""
+    _title("Your turn", "ask anything about Alice's summer; an empty line ends.")
+    while True:
+        try:
+            question = (await asyncio.to_thread(input, "  > ")).strip()
+        except EOFError:
+            return
+        if not question:
+            return
+        result = await alice.recall(question[:1_000], limit=3)
+        if result.nothing_known:
+            out.print("      [dim]Perhaps nothing answers this; the nearest:[/]")
+        for hit in result.hits:
+            out.print(
+                f"      {escape(str(hit.memory.metadata.get('speaker', 'Alice')))}, {hit.memory.valid_from:%d %B}:"
+                f" {escape(hit.memory.content)}  [dim]relevance {hit.relevance or 0:.2f}[/]"
+            )
+
+
+def _title(name: str, text: str) -> None:
+    out.print(f"\n[bold cyan]{name}[/]  [dim]{text}[/]")
+
+
+@contextmanager
+def _step(name: str, steps: list[tuple[str, float]]) -> Generator[None]:
+    started = time.perf_counter()
+    yield
+    steps.append((name, time.perf_counter() - started))

@@ -1,0 +1,215 @@
+"""events and webhooks: the log, and where it is sent."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from keeps.doors.cli.command import Answer, command, lines, table
+from keeps.doors.cli.context import Json, Target, err, out
+from keeps_client.errors import NotConfiguredError, ValidationFailedError
+
+if TYPE_CHECKING:
+    from keeps_client import Memory
+    from keeps_client.models import Event, Verification
+
+app = typer.Typer()
+events = typer.Typer(no_args_is_help=True)
+webhooks = typer.Typer(no_args_is_help=True)
+app.add_typer(events, name="events")
+app.add_typer(webhooks, name="webhooks")
+Types = Annotated[
+    list[str] | None, typer.Option("--type", help='Such as memory.written, or "memory.*"; repeat for more.')
+]
+WebhookId = Annotated[str, typer.Argument(help="The id that `keeps webhooks list` prints.")]
+
+
+@command(events, "list")
+async def list_events(
+    memory: Memory,
+    after: Annotated[int, typer.Option(help="Those after this number.", min=0)] = 0,
+    types: Types = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 50,
+) -> Answer:
+    """List events, oldest first."""
+    page = await memory.events(after=after, types=types, limit=limit)
+    note = f"later ones: --after {page[-1].sequence}" if page else ""
+    return lines(page, _event_line, empty="No events. [dim]Is it the right --tenant and --user?[/]", note=note)
+
+
+@command(events)
+async def follow(
+    memory: Memory,
+    after: Annotated[int | None, typer.Option(help="Those after this number; not given: those to come.", min=0)] = None,
+    types: Types = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Print events as they happen, until Ctrl-C; with --json, one line for each."""
+    err.print("[dim]waiting for events; Ctrl-C ends[/]")
+    async for event in memory.subscribe(after=after, types=types):
+        if as_json:
+            print(event.model_dump_json(), flush=True)
+        else:
+            out.print(_event_line(event))
+
+
+@command(events)
+async def verify(memory: Memory) -> Answer:
+    """Compare the tenant's rows with its events, byte by byte. Exit code 1 if they differ."""
+    started = time.monotonic()
+    with err.status("replaying …"):
+        result = await memory.admin.verify_events()
+    seconds = time.monotonic() - started
+    note = "" if result.events or not result.equal else "this tenant has no events; is it the right --tenant?"
+    return Answer(result, _verification(result, seconds), note, failed=not result.equal)
+
+
+@command(events)
+async def replay(
+    target: Target,
+    until: Annotated[datetime | None, typer.Option(help="Only what happened up to then (UTC).")] = None,
+    into: Annotated[
+        str | None, typer.Option(help="Rebuild the tenant's tables in this new schema of the database.")
+    ] = None,
+    admin_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="KEEPS_ADMIN_URL",
+            help="PostgreSQL's administrator, who may make a schema; not needed for the embedded database.",
+        ),
+    ] = None,
+) -> Answer:
+    """Rebuild the tenant's memories, state and graph from its events alone; without --into only count the rows."""
+    moment = until.replace(tzinfo=UTC) if until and until.tzinfo is None else until
+    done = ""
+    if into is None:
+        async with target.memory() as memory:
+            tables = await memory.admin.replay_events(until=moment)
+    else:
+        from keeps.store.events.rebuild import rebuild
+
+        if target.url:
+            raise ValidationFailedError("--into works on the database itself, not through --url")
+        async with target.open() as keeps:
+            url = admin_url or keeps.admin_url
+            if url is None:
+                raise NotConfiguredError("--into makes a schema: give --admin-url of PostgreSQL's administrator")
+            tables = await rebuild(url, into, target.tenant, moment)
+        done = f"\nrebuilt in schema {escape(into)}; it has no row security, so drop it when you are done"
+    return Answer(tables, "\n".join(f"  {each.table:<16}{each.rows:>12,} rows" for each in tables) + done)
+
+
+@command(events)
+async def retire(
+    memory: Memory,
+    older_than_days: Annotated[float, typer.Option(help="Recorded longer ago than so many days; at least 30.", min=30)],
+) -> Answer:
+    """Remove old events of all tenants that replay does not need. `as_of` and subscribers cannot go back before
+    them."""
+    result = await memory.admin.retire_events(older_than_days)
+    return Answer(
+        result,
+        f"{result.removed:,} events recorded before {result.before:%Y-%m-%d} are removed; replay still needs"
+        f" {result.kept:,}",
+    )
+
+
+@command(webhooks, may_make=True)
+async def add(
+    memory: Memory, receiver: Annotated[str, typer.Argument(help="The URL to send events to.")], types: Types = None
+) -> Answer:
+    """Send the tenant's events to a URL, as long as `keeps serve` runs.
+
+    The secret that signs them is printed only this once.
+    """
+    chosen: Any = tuple(types or ("*",))
+    webhook = await memory.admin.add_webhook(receiver, types=chosen)
+
+    def text() -> None:
+        err.print(f"webhook [bold]{webhook.webhook_id}[/]; keep the secret, it is shown this once:")
+        print(webhook.secret)
+
+    return Answer(webhook, text)
+
+
+@command(webhooks, "list")
+async def list_webhooks(memory: Memory) -> Answer:
+    """List the tenant's webhooks, newest first."""
+    return table(
+        await memory.admin.list_webhooks(),
+        ["webhook", "url", "types", "up to", "failures", "state"],
+        lambda each: (
+            each.webhook_id,
+            each.url,
+            ", ".join(each.types),
+            each.position,
+            each.failures,
+            f"{each.last_error}, again at {each.next_attempt_at:%H:%M:%S}" if each.attempts else "fine",
+        ),
+        empty="No webhooks. [dim]`keeps webhooks add URL` adds one.[/]",
+    )
+
+
+@command(webhooks)
+async def remove(memory: Memory, webhook_id: WebhookId) -> Answer:
+    """Remove a webhook."""
+    webhook = await memory.admin.remove_webhook(webhook_id)
+    return Answer(webhook, f"webhook {webhook.webhook_id} is removed")
+
+
+@command(webhooks)
+async def retry(memory: Memory, webhook_id: WebhookId) -> Answer:
+    """Send the failed events of a webhook again, and all events after the first of them."""
+    webhook = await memory.admin.retry_webhook(webhook_id)
+    return Answer(webhook, f"webhook {webhook.webhook_id} tries again")
+
+
+@command(webhooks)
+async def failures(memory: Memory, webhook_id: WebhookId) -> Answer:
+    """List the events that a webhook did not accept after all attempts."""
+    return lines(
+        await memory.admin.list_webhook_failures(webhook_id),
+        lambda event: (
+            f"  event {event.sequence}: {event.error} after {event.attempts} attempts, {event.failed_at:%Y-%m-%d %H:%M}"
+        ),
+        empty="No failures.",
+    )
+
+
+def _verification(result: Verification, seconds: float) -> str:
+    tables = [f"  {name:<16}{rows:>12,} rows" for name, rows in result.compared.items()]
+    speed = f"{result.events:,} events in {seconds:.1f} s, {result.events / max(seconds, 1e-9):,.0f} a second"
+    if result.equal:
+        return "\n".join([*tables, f"[bold green]equal[/]: every row is, to the byte, what its events tell ({speed})"])
+    first = result.differences[0]
+    columns = f", in {', '.join(first.columns)}" if first.problem == "differs" else ""
+    row = escape(json.dumps(first.row, ensure_ascii=False))
+    others = len(result.differences) - 1
+    return "\n".join(
+        [
+            *tables,
+            f"[bold red]different[/] ({speed}). The first difference:",
+            f"  {first.table} {row}: {first.problem}{columns}",
+            *([f"  and at least {others} more; --json lists them"] if others else []),
+        ]
+    )
+
+
+def _event_line(event: Event) -> str:
+    subject: Any = event.data.get("memory") or event.data.get("entity") or event.data.get("plan") or event.data
+    text = (
+        subject.get("content") or subject.get("name") or event.data.get("relation") or event.data.get("key") or ""
+        if isinstance(subject, dict)
+        else ""
+    )
+    short = str(text).replace("\n", " ")[:80]
+    return (
+        f"[dim]{event.sequence:>6}  {event.time:%Y-%m-%d %H:%M:%S}[/]  {event.type:<20} [dim]{escape(event.userid)}[/] "
+        f" {escape(short)}"
+    )

@@ -1,0 +1,85 @@
+"""`keeps`: joins the commands, and turns errors into messages and exit codes (0 fine, 1 failed, 2 usage)."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+# Recall multiplies small matrices for many callers at once: threads of its own for each cost more than they bring.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import typer
+from rich.markup import escape
+
+from keeps.doors.cli.context import err
+from keeps.doors.cli.lazy import LazyGroup
+from keeps_client.errors import KeepsError, ValidationFailedError
+
+app = typer.Typer(
+    name="keeps",
+    cls=LazyGroup,
+    help="One memory for AI agents: isolated by the database, searchable without an LLM.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+@app.callback(invoke_without_command=True)
+def common(
+    show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True),
+    config: Path | None = typer.Option(  # noqa: B008
+        None, "--config", help="Settings file, instead of keeps.toml in the home.", envvar="KEEPS_CONFIG"
+    ),
+) -> None:
+    if config is not None:
+        os.environ["KEEPS_CONFIG"] = str(config)
+    if show:
+        from keeps import __version__
+
+        print(f"keeps {__version__}")
+        raise typer.Exit
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Return the text that a terminal's encoding lacks as JSON escapes, which have the same meaning in JSON."""
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+def _failed(code: str, detail: str) -> None:
+    structlog = sys.modules.get("structlog")
+    if structlog is not None and structlog.is_configured() and not err.is_terminal:
+        from keeps.base.telemetry.logs import log
+
+        log().error("failed", code=code, reason=detail)  # what this process writes is a stream of JSON lines
+        return
+    err.print(f"[bold red]{code}[/]: {escape(detail)}")
+
+
+def main() -> None:
+    """Run the console script."""
+    codecs.register_error("keeps", _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(errors="keeps")
+    try:
+        app()
+    except KeepsError as error:
+        _failed(error.code, error.detail)
+        sys.exit(2 if isinstance(error, ValidationFailedError) else 1)
+    except BrokenPipeError:
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _failed("failed", f"{error.filename}: {error.strerror}")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        err.print("stopped")
+        sys.exit(130)

@@ -1,0 +1,35 @@
+"""mcp: Keeps for clients of the Model Context Protocol, over standard input and output."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from keeps.doors.cli.command import command
+from keeps.doors.cli.context import Target
+from keeps_client.errors import NotConfiguredError
+
+app = typer.Typer()
+Tools = Literal["memory", "graph"]
+
+
+@command(app, may_make=True)
+async def mcp(
+    target: Target,
+    tools: Annotated[
+        Tools, typer.Option(help="memory, or graph: the nine tools of the reference memory server.")
+    ] = "memory",
+) -> None:
+    """Serve memory over the Model Context Protocol, on standard input and output: the command to put into a client.
+
+    The options set whose memory it is, never a model. `keeps serve` has it at /mcp, too.
+    """
+    try:
+        from keeps.integrations.mcp import graph_server, memory_server
+    except ImportError as error:
+        raise NotConfiguredError(str(error)) from None
+
+    async with target.memory() as memory:
+        serve = memory_server if tools == "memory" else graph_server
+        await serve(lambda: memory).run_stdio_async()

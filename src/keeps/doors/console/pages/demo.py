@@ -1,0 +1,38 @@
+"""Demo data: three months of two tenants, loaded and removed with one click, where nobody signs in."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from starlette.responses import Response
+
+from keeps.doors.console.mount import Call
+from keeps.doors.demo.story import read_story, story_tenants
+from keeps_client.errors import ForbiddenError, NotFoundError
+
+
+async def load(call: Call) -> Response:
+    _check(call)
+    turns = list(read_story())
+    for scope, group in groupby(turns, key=lambda turn: turn.scope):
+        await call.keeps.memory(scope).remember_many([turn.memory for turn in group], index="later")
+    owners = list(dict.fromkeys((turn.scope.tenant_id, turn.scope.user_id) for turn in turns))
+    return call.page("demo.html", owners=owners, turns=len(turns), removed=False)
+
+
+async def remove(call: Call) -> Response:
+    _check(call)
+    for tenant in sorted(story_tenants()):
+        try:
+            await call.admin.erase_tenant(tenant)
+        except NotFoundError:
+            continue
+    return call.page("demo.html", owners=[], turns=0, removed=True)
+
+
+def _check(call: Call) -> None:
+    if not call.open_to_all:
+        raise ForbiddenError("the demonstration is for a server without KEEPS_AUTH, on one's own machine")
+
+
+PAGES = {"POST /ui/demo": load, "POST /ui/demo/remove": remove}

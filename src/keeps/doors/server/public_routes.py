@@ -1,0 +1,59 @@
+"""Routes that need no credentials: health, metrics and the documentation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import request_response
+from swagger_ui_bundle import swagger_ui_path
+
+from keeps.doors.server.cached_response import CachedResponse
+from keeps.doors.server.openapi import openapi_document
+from keeps.doors.server.router import Route
+from keeps_client.errors import KeepsError
+
+_FILES = {
+    "swagger-ui-bundle.js": ("swagger-ui-bundle.js", "text/javascript"),
+    "swagger-ui.css": ("swagger-ui.css", "text/css"),
+    "favicon.png": ("favicon-32x32.png", "image/png"),
+}
+"""Files of Swagger UI with their types, from an installed package: nothing is loaded from other sites."""
+
+
+async def health(request: Request) -> Response:  # noqa: ARG001
+    return JSONResponse({"status": "ok"})
+
+
+async def ready(request: Request) -> Response:
+    try:
+        await request.app.state.keeps.server_version()
+    except KeepsError as error:
+        return JSONResponse({"status": "unavailable", "detail": error.detail}, 503)
+    return JSONResponse({"status": "ready"})
+
+
+async def metrics(request: Request) -> Response:
+    return await request.app.state.exposition.response(request)
+
+
+def public_routes() -> Iterator[Route]:
+    """Yield the routes; the responses that they cache belong to one application."""
+    for path, respond in (("/health", health), ("/ready", ready), ("/metrics", metrics)):
+        yield Route(path=path, methods=("GET",), app=request_response(respond))
+    page = files("keeps.doors.server").joinpath("docs.html")
+    yield _cached("/docs", CachedResponse(page.read_bytes, "text/html; charset=utf-8"))
+    yield _cached("/openapi.json", CachedResponse(lambda: json.dumps(openapi_document()).encode(), "application/json"))
+    for name, (file, media_type) in _FILES.items():
+        read = swagger_ui_path.joinpath(file).read_bytes
+        yield _cached(f"/docs/{name}", CachedResponse(read, media_type, cache_control="max-age=86400"))
+
+
+def _cached(path: str, response: CachedResponse) -> Route:
+    return Route(path=path, methods=("GET", "HEAD"), app=request_response(response.response))
+
+
+PUBLIC_PATHS = frozenset(route.path for route in public_routes())

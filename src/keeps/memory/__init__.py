@@ -1,0 +1,1 @@
+"""Memories and everything that reads or changes them."""

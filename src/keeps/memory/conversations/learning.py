@@ -1,0 +1,163 @@
+"""Store facts: as new, in place of an older value, or as the end of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import JsonValue, ValidationError
+
+from keeps.base.scope import Scope
+from keeps.base.text.trust import OUTDATED, RULES
+from keeps.memory.conversations.facts import NAMESPACE, Fact, as_memory
+from keeps.memory.memories import store as memories
+from keeps.memory.memories.changes import Write
+from keeps.memory.memories.service import MemoryService
+from keeps.memory.memories.types import MemoryRow
+from keeps.store.db.session import Tx
+from keeps_client.models import MemoryChange, Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class NewFact:
+    """A fact, and the memory that stores it, which is prepared before the transaction.
+
+    `source`: id of the message in which the fact was found.
+    """
+
+    fact: Fact
+    write: Write
+    said_at: datetime
+    source: UUID | None
+    trust: str
+
+
+class FactWriter:
+    """Prepares facts before a transaction, and stores them in it.
+
+    The user's own words may replace or end any fact; an agent's words, and text from tools or pages, only facts of
+    the same origin.
+    """
+
+    def __init__(self, memory: MemoryService) -> None:
+        self._memory = memory
+
+    async def prepare(
+        self,
+        scope: Scope,
+        facts: Sequence[Fact],
+        *,
+        said_at: datetime,
+        source: UUID | None,
+        session_id: str | None,
+        read_by: str = RULES,
+        trust: str = "user",
+        speaker: str | None = None,
+        agent_id: str | None = None,
+    ) -> list[NewFact]:
+        """Validate, stem and hash the memories of facts."""
+        # An appointment of one agent would block the same appointment told to another.
+        facts = [fact for fact in facts if fact.until is None or not scope.agent_bound]
+        new = [
+            as_memory(
+                fact,
+                said_at=said_at,
+                source=source,
+                session_id=session_id,
+                read_by=read_by,
+                trust=trust,
+                speaker=speaker,
+                agent_id=agent_id,
+            )
+            for fact in facts
+        ]
+        writes = await self._memory.prepare(scope, new, index_now=False)
+        return [NewFact(fact, write, said_at, source, trust) for fact, write in zip(facts, writes, strict=True)]
+
+    async def store(self, tx: Tx, facts: Sequence[NewFact], *, source: UUID | None = None) -> list[Receipt]:
+        """Store facts inside a transaction of their user.
+
+        `source`: the stored message of the facts, if it is not the one that they were prepared with.
+        """
+        receipts: list[Receipt] = []
+        for new in facts:
+            if new.fact.ended:
+                receipts += await self._end(tx, new)
+            elif (receipt := await self._put(tx, new if source is None else _read_in(new, source))) is not None:
+                receipts.append(receipt)
+        return receipts
+
+    async def _put(self, tx: Tx, new: NewFact) -> Receipt | None:
+        """Store one fact, and outdate the one that it replaces; None if its origin may not replace that one."""
+        stored = await memories.lock_key(tx, NAMESPACE, new.fact.key)
+        if stored is None:
+            (receipt,) = await self._memory.apply(tx, [new.write])
+            return receipt
+        origin = stored.metadata.get("trust", "user")
+        if new.trust not in ("user", origin):
+            return None
+        if new.trust == origin and _has_value(stored, new.fact):
+            return Receipt(status="unchanged", memory_id=stored.memory_id, memory=stored.as_memory())
+        (receipt,) = await self._memory.apply(tx, [new.write])
+        await self._outdate(tx, stored, new.said_at)
+        return receipt
+
+    async def _end(self, tx: Tx, new: NewFact) -> list[Receipt]:
+        """End a fact that is no longer true, whether its key contains the value or not."""
+        receipts: list[Receipt] = []
+        for key in dict.fromkeys((new.fact.key, replace(new.fact, keyed_by_value=True).key)):
+            stored = await memories.lock_key(tx, NAMESPACE, key)
+            if stored is None or new.trust not in ("user", stored.metadata.get("trust", "user")):
+                continue
+            if stored.valid_to is None and _same_value(stored.value, new.fact.value):
+                change = MemoryChange(valid_to=new.said_at)
+                receipts.append(await self._memory.change(tx, stored.memory_id, change, if_version=None))
+                await self._outdate(tx, stored, new.said_at)
+        return receipts
+
+    async def _outdate(self, tx: Tx, fact: MemoryRow, at: datetime) -> None:
+        """Mark in the source message of a fact that its sentence is no longer true."""
+        source, sentence = fact.metadata.get("read_in"), fact.metadata.get("said")
+        if not isinstance(source, str) or not isinstance(sentence, str):
+            return
+        message = await memories.lock(tx, UUID(source))
+        if message is None or message.deleted_at is not None or sentence not in message.content:
+            return
+        outdated = message.metadata.get(OUTDATED, {})
+        if not isinstance(outdated, dict):
+            return  # The caller uses this metadata field for something else.
+        metadata: dict[str, JsonValue] = {**message.metadata, OUTDATED: {**outdated, sentence: f"{at:%Y-%m-%d}"}}
+        try:
+            change = MemoryChange(metadata=metadata)
+        except ValidationError:
+            return  # The caller's metadata leaves no room.
+        await self._memory.change(tx, message.memory_id, change, if_version=None)
+
+
+def _read_in(new: NewFact, source: UUID) -> NewFact:
+    """Return the fact with another source message: the one that was stored before with the same content."""
+    if source == new.source:
+        return new
+    row = new.write.new.row
+    moved = row.evolve(metadata={**row.metadata, "read_in": str(source)})
+    return replace(new, source=source, write=replace(new.write, new=replace(new.write.new, row=moved)))
+
+
+def _has_value(stored: MemoryRow, fact: Fact) -> bool:
+    """Return whether a stored fact that is still true has the same value."""
+    value = _value_of(stored.value)
+    return stored.valid_to is None and value is not None and value.casefold() == fact.value.casefold()
+
+
+def _value_of(value: object) -> str | None:
+    inner: Any = value.get("value") if isinstance(value, dict) else None
+    return inner if isinstance(inner, str) else None
+
+
+def _same_value(stored: object, value: str) -> bool:
+    """Return whether a stored value equals `value` or contains its words."""
+    words, said = (_value_of(stored) or "").casefold().split(), value.casefold().split()
+    return bool(said) and any(words[at : at + len(said)] == said for at in range(len(words)))

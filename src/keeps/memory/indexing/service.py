@@ -1,0 +1,218 @@
+"""Bring the index up to date: in the background of an open engine, or at once by `keeps reindex`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from cachetools import TTLCache
+
+from keeps.base.clock import Clock
+from keeps.base.fairness import acting_for
+from keeps.base.scope import Scope
+from keeps.memory.indexing import store
+from keeps.memory.indexing.store import Counts, PendingUser
+from keeps.models.embedder import Embedder, Embedding
+from keeps.state.items import store as items
+from keeps.store.db.session import Database, taking_long
+from keeps_client.errors import KeepsError
+
+BATCH = 64
+RETRY_SECONDS = 5.0
+SETTLE_SECONDS = 3.0
+IN_VAIN_SECONDS, MOST_IN_VAIN = 30.0, 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """The state of the index. `lag_seconds`: age of the oldest text without a vector, 0 if there is none."""
+
+    model: str
+    pending: int
+    lag_seconds: float
+    counts: Counts
+
+
+class Indexer:
+    """Embeds memories and items without a vector.
+
+    Recall continues meanwhile: by words, or with the vectors of the previous model.
+    """
+
+    def __init__(self, database: Database, embedder: Embedder | None, clock: Clock) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._clock = clock
+        self._waiting: dict[tuple[str, str], Scope] = {}
+        self._current: tuple[str, str] | None = None
+        self._batch_ended = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._in_vain: TTLCache[tuple[str, str], bool] = TTLCache(MOST_IN_VAIN, IN_VAIN_SECONDS)
+
+    def notice(self, scope: Scope) -> None:
+        """Queue a user who has something to index."""
+        if self._embedder is None:
+            return
+        self._waiting[scope.tenant_id, scope.user_id] = Scope(scope.tenant_id, scope.user_id)
+        self._wake.set()
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def settle(self, scope: Scope) -> None:
+        """Wait until everything queued for this user is indexed, or the indexer is closed."""
+        user = scope.tenant_id, scope.user_id
+        while self._task is not None and not self._task.done() and (user == self._current or user in self._waiting):
+            await self._batch_ended.wait()
+
+    async def settled(self, scope: Scope, seconds: float) -> bool:
+        """Wait up to `seconds` for this user's queue. Return whether it was indexed in that time.
+
+        After a wait in vain the user does not wait again for a while, so that a long queue delays only one answer.
+        """
+        user = scope.tenant_id, scope.user_id
+        if user != self._current and user not in self._waiting:
+            return False
+        if user in self._in_vain:
+            return False
+        try:
+            async with asyncio.timeout(seconds):
+                await self.settle(scope)
+        except TimeoutError:
+            self._in_vain[user] = True
+            return False
+        return True
+
+    async def index_user(self, scope: Scope, progress: Callable[[int], None] | None = None) -> int:
+        """Index everything that one user has waiting. Return the number of vectors stored."""
+        if self._embedder is None:
+            return 0
+        stored = 0
+        while (done := await self._index_batch(scope, self._embedder)) is not None:
+            stored += done
+            if progress:
+                progress(done)
+        return stored
+
+    async def rebuild(self, scope: Scope) -> int:
+        """Drop and rebuild a user's vectors. Return the number stored. Reads use words meanwhile."""
+        if self._embedder is None:
+            return 0
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                await store.delete_vectors(tx)
+        return await self.index_user(scope)
+
+    async def _index_batch(self, scope: Scope, embedder: Embedder) -> int | None:
+        """Index one batch; return None if nothing waits. Batches never overlap, so that nothing is embedded twice."""
+        async with self._turn:
+            async with self._database.scoped(scope) as tx:
+                memories = await store.memories_to_index(tx, embedder.model, BATCH)
+            if not memories:
+                return await self._index_items(scope, embedder)
+            with acting_for(scope.tenant_id):
+                embeddings = await embedder.embed([memory.text for memory in memories])
+            stored = 0
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    stored = await store.insert_vectors(tx, embedder.model, memories, embeddings, self._clock())
+            return stored
+
+    async def _index_items(self, scope: Scope, embedder: Embedder) -> int | None:
+        """Index one batch of items, each by all of its texts; return None if nothing waits."""
+        async with self._database.scoped(scope) as tx:
+            waiting = await items.to_index(tx, embedder.model, BATCH)
+        if not waiting:
+            return None
+        texts = [(number, field, text) for number, each in enumerate(waiting) for field, text in each.texts.items()]
+        with acting_for(scope.tenant_id):
+            embeddings = await embedder.embed([text for _, _, text in texts])
+        by_item: list[dict[str, Embedding]] = [{} for _ in waiting]
+        for (number, field, _), embedding in zip(texts, embeddings, strict=True):
+            by_item[number][field] = embedding
+        stored = 0
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                stored = await items.insert_vectors(tx, embedder.model, waiting, by_item)
+        return stored
+
+    async def users_to_index(self) -> list[PendingUser]:
+        return [] if self._embedder is None else await store.users_to_index(self._database, self._embedder.model)
+
+    async def drop_other_models(self) -> None:
+        """Delete the vectors of earlier models; call it when the new ones are complete."""
+        if self._embedder is None:
+            return
+        model = self._embedder.model
+        for tenant_id, user_id in await store.users_with_other_models(self._database, model):
+            async for attempt in self._database.writing(Scope(tenant_id, user_id)):
+                async with attempt as tx:
+                    await store.delete_other_models(tx, model)
+                    await items.delete_other_models(tx, model)
+
+    async def lag(self) -> tuple[int, float]:
+        """Return how many memories and items wait for a vector, and for how many seconds the oldest has waited.
+
+        Cheap: it reads counts that are maintained on each change, unlike `status`, which counts rows. Vectors needed
+        by a change of the model are not included.
+        """
+        if self._embedder is None:
+            return 0, 0.0
+        return self._lag(*await store.waiting(self._database))
+
+    def _lag(self, waiting: int, oldest: datetime | None) -> tuple[int, float]:
+        return waiting, max(0.0, (self._clock() - oldest).total_seconds()) if oldest else 0.0
+
+    async def status(self) -> IndexStatus:
+        """Return the state of the index, counted row by row over all tenants."""
+        waiting = await self.users_to_index()
+        oldest = min((each.oldest for each in waiting), default=None)
+        pending, lag = self._lag(sum(each.pending for each in waiting), oldest)
+        return IndexStatus(
+            model=self._embedder.model if self._embedder else "none",
+            pending=pending,
+            lag_seconds=lag,
+            counts=await store.counts(self._database),
+        )
+
+    async def server_version(self) -> str:
+        return await store.server_version(self._database)
+
+    async def storage_bytes(self) -> int:
+        return await store.storage_bytes(self._database)
+
+    async def close(self) -> None:
+        """Wait some seconds for queued memories to be indexed; a worker or the next process handles the rest."""
+        if self._task is not None and not self._task.done():
+            await asyncio.wait({self._task}, timeout=SETTLE_SECONDS)
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._batch_ended.set()  # The task may have ended before its first step.
+
+    async def _run(self) -> None:
+        while self._waiting:
+            user, scope = next(iter(self._waiting.items()))
+            del self._waiting[user]
+            self._current = user
+            try:
+                # Index one batch per user in turn, so that no user waits for another's ten thousand memories.
+                with taking_long():
+                    done = None if self._embedder is None else await self._index_batch(scope, self._embedder)
+                if done is not None:
+                    self._waiting.setdefault(user, scope)
+            except KeepsError:
+                # If the database or the model is unavailable, the queue stays in the database; try again later.
+                self._waiting.setdefault(user, scope)
+                self._wake.clear()
+                try:
+                    await asyncio.wait_for(self._wake.wait(), RETRY_SECONDS)
+                except TimeoutError:
+                    pass
+            finally:
+                self._current = None
+                self._batch_ended.set()
+                self._batch_ended = asyncio.Event()

@@ -1,0 +1,40 @@
+"""The part of memories as the database holds them."""
+
+from __future__ import annotations
+
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.memories.census import Census
+from keeps.memory.memories.export import EXPORTS
+from keeps.memory.memories.keys import MemoryKeys
+from keeps.memory.memories.service import MemoryService
+from keeps.part import Core, EndpointHandler, Part, serves
+from keeps_client.models import memories as api
+
+
+def make(core: Core) -> None:
+    core.add(
+        MemoryService(
+            core.database,
+            core.introducer,
+            core.embedder,
+            core.clock,
+            notice=core.get(Indexer).notice,
+            max_content_characters=core.settings.max_content_characters,
+            default_ttl_days=core.settings.default_ttl_days,
+        )
+    )
+    core.add(MemoryKeys(core.database, core.clock))
+    core.add(Census(core.database, core.clock))
+
+
+def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
+    service, keys = core.get(MemoryService), core.get(MemoryKeys)
+    return (
+        serves(api.REMEMBER, lambda s, p, b: service.remember(s, b, index_now=p.index == "now")),
+        serves(api.REMEMBER_MANY, lambda s, _, b: service.remember_many(s, b.items, index_now=b.index == "now")),
+        serves(api.MOVE_KEYS, lambda s, _, b: keys.move(s, b.namespace, b.key, b.to)),
+        serves(api.RESTORE_MEMORY, lambda s, p, _: service.restore(s, p.memory_id)),
+    )
+
+
+PART = Part("memories", make, endpoints, exports=EXPORTS)

@@ -1,0 +1,1 @@
+"""The built-in memory providers, and recall over all of them."""

@@ -1,0 +1,487 @@
+"""RankedResult recall requests: run the arms, rank the candidates, return hits with reasons."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+
+from keeps.base.cache.ttl_cache import TtlCache
+from keeps.base.clock import Clock
+from keeps.base.fairness import acting_for, current_tenant
+from keeps.base.scope import Scope, in_zone
+from keeps.base.text.asks import only_asks
+from keeps.base.text.changes import is_of_another
+from keeps.base.text.searched import embedded_text
+from keeps.base.text.trust import is_quotation, origin_of
+from keeps.base.text.words import language_of, terms_of
+from keeps.memory.recall import cues, store
+from keeps.memory.recall.access import AccessBuffer
+from keeps.memory.recall.arms import Arms, RecallQuery
+from keeps.memory.recall.conditions import Selection, select
+from keeps.memory.recall.measures import VectorFeatures, best_alone, meant, measure, token_weights
+from keeps.memory.recall.passages import (
+    LONG_CHARACTERS,
+    Span,
+    best_passage,
+    nearest_sentence,
+    sentence_with_terms,
+    without_stop_words,
+)
+from keeps.memory.recall.ranking import Ranking
+from keeps.memory.recall.reranking import RERANKED, Reranking
+from keeps.memory.recall.rows import Rows, Turns
+from keeps.models.embedder import Embedder, Floats, QueryEmbedding, ReadsInPieces
+from keeps.models.reranker import Reranker
+from keeps.models.token_vectors import TOKEN_BYTES, similarities
+from keeps.store.db.session import Database, Tx
+from keeps.store.events import store as events
+from keeps_client.errors import KeepsError
+from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResult
+from keeps_client.zones import zone_of
+
+ARM_DEPTH, PAST_DEPTH = 60, 400
+EXPANDED = 30
+MOST_REPEATED = 40
+ASKED_KEPT, ASKED_SECONDS = 512, 600.0
+MOST_ASKED = 1_200
+"""Number of characters of a long question whose words are searched, about as many as the word limit covers.
+
+The vector is that of the whole question.
+"""
+BEHIND_WEIGHT = 0.5
+SUMMARIES = ("session_summary", "summary")
+COMPARED, COMPARED_CHARACTERS = 40, 400
+"""Number of best hits that are compared with each other, and the characters of each that are compared."""
+SAME_MATTER_SIMILARITY = 0.55
+"""Of 30 statements that change an earlier one, 22 are this similar to it; of 70,000 pairs of unrelated ones, 20 are."""
+SETTLE_SECONDS = 0.6
+"""Time that recall waits, if no hit is clear, for vectors of memories that this process just stored."""
+CLEAR_RELEVANCE = 0.6
+"""Relevance that a current hit must reach, or else the archive is searched too."""
+PASSAGES = 20
+"""Number of best hits whose passages are returned."""
+MANY_TOKEN_BYTES = 4_000_000
+"""Late interaction over this many bytes of word vectors takes ten milliseconds; larger input runs in a thread."""
+EMBEDDING_SECONDS = 20.0
+"""Time limit for embedding a question; after it the answer comes from words alone. The first call loads the model."""
+LOOKED_AT_AGAIN_SECONDS = 0.01
+"""Reranking time above which the hits are read again, in case they were changed or erased."""
+
+
+Choose = Callable[[str, Sequence[Span], npt.NDArray[np.float32], npt.NDArray[np.float32]], Span | None]
+"""Picks a part of a text: `best_passage` or `nearest_sentence`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedResult:
+    """A result together with the ranking behind it."""
+
+    result: RecallResult
+    ranking: Ranking
+    query: QueryEmbedding | None
+
+
+class RecallService:
+    """Answers questions. Only reads; accesses are buffered and written later."""
+
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder | None,
+        access: AccessBuffer,
+        clock: Clock,
+        reranker: Reranker | None = None,
+        *,
+        settled: Callable[[Scope, float], Awaitable[bool]],
+        zone: tzinfo = UTC,
+    ) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._reranking = None if reranker is None else Reranking(reranker)
+        self._access = access
+        self._clock = clock
+        self._settled = settled
+        self._zone = zone
+        self._arms = Arms(embedder.model if embedder is not None else "", clock)
+        self._warm = False
+        self._asked: TtlCache[tuple[str, str, str], QueryEmbedding] = TtlCache(ASKED_KEPT, ASKED_SECONDS)
+        """Vectors of recent questions, by tenant and user: a router asks several sources, and users ask again.
+
+        Shared between users, the response time would reveal that somebody asked the same question.
+        """
+
+    async def recall(
+        self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
+    ) -> RecallResult:
+        """Return the memories that best answer `request.query`, best first.
+
+        `counted`: count an access to each relevant hit; a request for explanations counts none.
+        `reranked`: call the reranker, if there is one.
+
+        If the embedding model is unreachable, the answer comes from words alone and `partial` is set.
+        If the model does not know the question's script, the answer also comes from words alone.
+        If the reranker does not answer in time, the order stays as it was and `partial` is set.
+        """
+        return (await self.answer(scope, request, counted=counted, reranked=reranked)).result
+
+    async def answer(
+        self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
+    ) -> RankedResult:
+        """Recall, and keep the ranking for `nearest_sentences`."""
+        started = time.perf_counter()
+        request = in_zone(scope, request)
+        with acting_for(scope.tenant_id):
+            words_only = request.scope == "persistent"
+            query, partial = (None, False) if words_only else await self._embed(request.query, scope.user_id)
+        if query is not None and not query.reads and request.scope != "indexed":
+            query = None
+        now = self._clock()
+        reranking = self._reranking if reranked and request.rerank is not False else None
+        reranking = None if request.scope == "persistent" else reranking
+        least = 0 if reranking is None else RERANKED
+        ranking, memories = await self._answers(scope, request, query, now, least)
+        if query is not None and _is_weak(ranking) and await self._settled(scope, SETTLE_SECONDS):
+            ranking, memories = await self._answers(scope, request, query, now, least)
+        failed = ["embedder"] if partial else []
+        if reranking is not None:
+            reranking_started = time.perf_counter()
+            with acting_for(scope.tenant_id):
+                ranking, read = await reranking.reranked(ranking, memories)
+            failed += [] if read else ["reranker"]
+            if time.perf_counter() - reranking_started > LOOKED_AT_AGAIN_SECONDS:
+                memories = await self._still_there(scope, ranking, memories, now)
+        hits = _without_repeats(_hits(ranking, memories, _end_of_first(ranking, request.limit)))[: request.limit]
+        if query is not None and query.tokens is not None:
+            passages = await self._passages(hits, ranking, query)
+            hits = [
+                hit.model_copy(update={"passage": passages[hit.memory_id]}) if hit.memory_id in passages else hit
+                for hit in hits
+            ]
+        newer = _newer(hits, ranking)
+        hits = [
+            hit.model_copy(update={"newer_id": newer[hit.memory_id]}) if hit.memory_id in newer else hit for hit in hits
+        ]
+        nothing_known = not hits or ranking.nothing_known
+        if request.min_relevance is not None:
+            hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
+        if counted and not request.explain:
+            self._access.add_hits(scope, hits, now)
+        result = RecallResult.model_construct(
+            hits=hits,
+            nothing_known=nothing_known,
+            took_ms=(time.perf_counter() - started) * 1e3,
+            partial=bool(failed),
+            failed_providers=failed,
+        )
+        return RankedResult(result, ranking, query)
+
+    async def nearest_sentences(
+        self, scope: Scope, answer: RankedResult, memories: Sequence[Memory]
+    ) -> dict[UUID, Span]:
+        """Return the characters of the sentence that answers best, for each of some hits.
+
+        By the vectors of its words, or by shared words where a memory has no vectors. A memory that shares no word
+        with the question is left out.
+        """
+        sentences: dict[UUID, Span] = {}
+        language = language_of(answer.ranking.request.query)
+        if memories and answer.query is not None and answer.query.tokens is not None:
+            weights = without_stop_words(answer.ranking.weights, answer.query.words, language)
+            with acting_for(scope.tenant_id):
+                sentences = await self._marked(memories, answer.ranking, answer.query, weights, nearest_sentence)
+        for memory in memories:
+            if memory.memory_id not in sentences:
+                span = sentence_with_terms(memory.content, answer.ranking.idf, language)
+                if span is not None:
+                    sentences[memory.memory_id] = span
+        return sentences
+
+    async def most_similar(self, scope: Scope, content: str, limit: int) -> list[tuple[Memory, float]]:
+        """Return the user's own facts with the most similar meaning, nearest first, each with its cosine similarity.
+
+        Empty without a model.
+        """
+        if self._embedder is None:
+            return []
+        (embedding,) = await self._embedder.embed([content])
+        request = RecallRequest(query=content[:10_000], kinds=("semantic",), scope="own", limit=limit)
+        selection = select(request, scope, self._clock())
+        async with self._database.reading(scope) as tx:
+            nearest = await self._arms.most_similar(tx, embedding.sentence, selection, limit)
+            memories = await store.memories(tx, list(nearest), self._clock())
+        similar = [
+            (memories[memory_id], similarity) for memory_id, similarity in nearest.items() if memory_id in memories
+        ]
+        return sorted(similar, key=lambda pair: -pair[1])
+
+    async def vector(self, scope: Scope, text: str) -> Floats | None:
+        """Return the vector of a question as it is searched; None without a model or if it is unreachable."""
+        with acting_for(scope.tenant_id):
+            query, _ = await self._embed(text, scope.user_id)
+        return None if query is None else query.sentence
+
+    async def _passages(self, hits: Sequence[Hit], ranking: Ranking, query: QueryEmbedding) -> dict[UUID, Passage]:
+        """Return the nearest sentences of each long memory."""
+        long = [hit.memory for hit in hits[:PASSAGES] if len(hit.memory.content) >= LONG_CHARACTERS]
+        spans = await self._marked(long, ranking, query, ranking.weights, best_passage)
+        return {memory_id: Passage(start=start, end=end) for memory_id, (start, end) in spans.items()}
+
+    async def _marked(
+        self,
+        memories: Sequence[Memory],
+        ranking: Ranking,
+        query: QueryEmbedding,
+        weights: npt.NDArray[np.float32],
+        choose: Choose,
+    ) -> dict[UUID, Span]:
+        """Return the part that `choose` picks of each memory that has word vectors.
+
+        `weights`: weights of the question's words.
+        """
+        tokens_of = dict(zip(ranking.rows.ids, ranking.rows.tokens, strict=True))
+        marked = [(memory, tokens) for memory in memories if (tokens := tokens_of.get(memory.memory_id.bytes))]
+        if not marked or not isinstance(self._embedder, ReadsInPieces):
+            return {}
+        texts = [
+            embedded_text(memory.kind, memory.content, memory.metadata, memory.trigger_condition, memory.layer)
+            for memory, _ in marked
+        ]
+        spans = await self._embedder.spans(texts)
+        return await asyncio.to_thread(_marked, marked, texts, spans, query, weights, choose)
+
+    def forget(self, tenant_id: str) -> None:
+        """Drop all cached memories and questions of a tenant, after an erasure."""
+        self._arms.forget(tenant_id)
+        self._asked.drop(lambda key: key[0] == tenant_id)
+
+    async def warm(self) -> None:
+        """Load the embedding model, so that the loading time does not count against a context's time limit."""
+        if self._embedder is not None and not self._warm:
+            self._warm = True
+            await self._embed("warm", "")
+
+    async def _embed(self, text: str, user_id: str) -> tuple[QueryEmbedding | None, bool]:
+        if self._embedder is None:
+            return None, False
+        key = current_tenant(), user_id, text
+        cached = self._asked.get(key)
+        if cached is not None:
+            return cached, False
+        try:
+            behind = cues.preferences_behind(text)
+            async with asyncio.timeout(EMBEDDING_SECONDS):
+                query, *others = await asyncio.gather(*map(self._embedder.embed_query, (text, *behind)))
+        except (KeepsError, TimeoutError):
+            return None, True
+        if others:
+            sentence = query.sentence + BEHIND_WEIGHT * np.sum([each.sentence for each in others], axis=0)
+            query = replace(query, sentence=(sentence / np.linalg.norm(sentence)).astype(np.float32))
+        self._asked.put(key, query)
+        return query, False
+
+    async def _answers(
+        self, scope: Scope, request: RecallRequest, query: QueryEmbedding | None, now: datetime, least: int
+    ) -> tuple[Ranking, Mapping[UUID, Memory]]:
+        """Return the ranking and the best memories, at least `least`, as one transaction sees them."""
+        async with self._database.reading(scope) as tx:
+            if request.as_of is not None:
+                await events.check_reachable(tx, request.as_of)
+            ranking = await self._search(tx, scope, request, query, now)
+            if request.include_archived is None and request.as_of is None and _is_weak(ranking):
+                wider = request.model_copy(update={"include_archived": True})
+                ranking = await self._search(tx, scope, wider, query, now)
+            end = max(_end_of_first(ranking, request.limit), least)
+            return ranking, ranking.past or await store.memories(tx, ranking.first(end), now)
+
+    async def _search(
+        self, tx: Tx, scope: Scope, request: RecallRequest, query: QueryEmbedding | None, now: datetime
+    ) -> Ranking:
+        selection = select(request, scope, now)
+        ranking = await self._ranking(tx, request, selection, query)
+        if (
+            len(ranking.order) < request.limit
+            and ranking.dropped
+            and request.as_of is None
+            and selection.condition(1) is None
+        ):
+            # Expired rows filled the arms: filter by time before the limits.
+            ranking = await self._ranking(tx, request, select(request, scope, now, always=True), query)
+        return ranking
+
+    async def _ranking(
+        self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None
+    ) -> Ranking:
+        depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
+        if len(request.query) > MOST_ASKED:
+            request = request.model_copy(update={"query": request.query[:MOST_ASKED]})
+        arms_request = RecallQuery(request, selection, query, depth)
+        arms_results = await self._arms.find(tx, arms_request)
+        weights = token_weights(query.words if query is not None else (), request.query, arms_results)
+        now = self._clock()
+        layout, ids = arms_results.scored.layout, {*arms_results.keys, *arms_results.graph}
+        rows = await store.candidates(tx, layout, arms_results.places, ids, selection, self._arms.model)
+        read = await _meant(rows, arms_request, weights)
+        best = [row for row in best_alone(rows, read, arms_request, arms_results) if rows.sessions[row] is not None][
+            :EXPANDED
+        ]
+        turns: Turns = {}
+        if best:
+            begun = [rows.ids[row] for row in best]
+            others, turns = await store.around(tx, layout, begun, rows.ids, selection, self._arms.model)
+            rows, read = rows.and_those(others), read.and_those(await _meant(others, arms_request, weights))
+        past: dict[UUID, Memory] = {}
+        here = selection.current(rows)
+        if request.as_of is not None:
+            past = await store.as_of(
+                tx,
+                [UUID(bytes=row) for row in rows.ids],
+                request.as_of,
+                selection,
+                archived=bool(request.include_archived),
+            )
+            here = np.array([UUID(bytes=row) in past for row in rows.ids], dtype=bool)
+        dropped = request.as_of is None and not here.all()
+        rows, read = rows.only(here), read.only(here)
+        zone = zone_of(request.timezone) if request.timezone else self._zone
+        candidates = measure(rows, read, arms_request, arms_results, turns, weights, now, zone)
+        return Ranking.of(request, rows, candidates, arms_results, weights, past, dropped=dropped)
+
+    async def _still_there(
+        self, scope: Scope, ranking: Ranking, memories: Mapping[UUID, Memory], now: datetime
+    ) -> Mapping[UUID, Memory]:
+        """Return the best memories that were neither changed nor erased while the reranker read."""
+        async with self._database.reading(scope) as tx:
+            again = await store.memories(tx, ranking.first(max(ranking.request.limit, RERANKED)), now)
+        if ranking.past:
+            return {memory_id: memory for memory_id, memory in memories.items() if memory_id in again}
+        return {
+            memory_id: memory
+            for memory_id, memory in again.items()
+            if memory_id in memories and memory.version == memories[memory_id].version
+        }
+
+
+def _is_weak(ranking: Ranking) -> bool:
+    """Return whether no hit clearly answers the query, so that the archive is worth searching."""
+    best = ranking.relevance[ranking.order[: ranking.request.limit]]
+    return not bool((best >= CLEAR_RELEVANCE).any())
+
+
+def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[Hit]:
+    """Return the best memories that still exist, as hits."""
+    request = ranking.request
+    return [
+        Hit.model_construct(
+            memory=memories[memory_id],
+            score=float(ranking.total[position]),
+            provider_id="vector" if request.scope == "indexed" else "postgres",
+            tier=ranking.tier(position),
+            explanation=ranking.explanation(position) if request.explain else None,
+            relevance=_said(ranking.relevance[position]),
+            similarity=_said(ranking.similarity[position]),
+        )
+        for memory_id, position in zip(ranking.first(end), ranking.order, strict=False)
+        if memory_id in memories
+    ]
+
+
+def _end_of_first(ranking: Ranking, limit: int) -> int:
+    """Return how many of the best contain `limit` distinct openings, so that enough remain without repeats."""
+    openings: set[str] = set()
+    for end, position in enumerate(ranking.order[: limit + MOST_REPEATED]):
+        if len(openings) == limit:
+            return end
+        openings.add(ranking.rows.openings[position])
+    return limit + MOST_REPEATED
+
+
+def _without_repeats(hits: Sequence[Hit]) -> list[Hit]:
+    """Drop repeated statements, keeping the best.
+
+    A quoted fact and the message that consists of it count as one statement.
+    """
+    is_quoted: dict[tuple[str, str], bool] = {}
+    first: list[Hit] = []
+    for hit in hits:
+        statement, quotation = (hit.memory.user_id, hit.memory.content), is_quotation(hit.memory.metadata)
+        if statement in is_quoted and (quotation or is_quoted[statement]):
+            continue
+        is_quoted[statement] = quotation or is_quoted.get(statement, False)
+        first.append(hit)
+    return first
+
+
+def _newer(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
+    """Map each of a user's statements among the best hits to the newest later one about the same matter."""
+    position = {ranking.rows.memory_id(each): each for each in ranking.order}
+    stated = [
+        hit.memory
+        for hit in hits[:COMPARED]
+        if hit.memory.role in (None, "user")
+        and origin_of(hit.memory.role, hit.memory.source, hit.memory.metadata) == "own"
+        and hit.memory.content_type not in SUMMARIES
+        and hit.memory_id in position
+    ]
+    stated.sort(key=lambda memory: memory.valid_from)
+    vectors = ranking.candidates.sentences[[position[memory.memory_id] for memory in stated]]
+    similar = np.argwhere(np.triu(vectors @ vectors.T >= SAME_MATTER_SIMILARITY, 1)).tolist()
+    terms: dict[int, frozenset[str]] = {}
+    for place in {place for pair in similar for place in pair}:
+        content = stated[place].content
+        terms[place] = frozenset() if only_asks(content) else frozenset(terms_of(content[:COMPARED_CHARACTERS]))
+    newer: dict[UUID, UUID] = {}
+    for older, later in similar:
+        one, other = stated[older], stated[later]
+        if (
+            one.user_id == other.user_id
+            and one.valid_from < other.valid_from
+            and one.content != other.content
+            and terms[older] & terms[later]
+            and not is_of_another(one.content[:COMPARED_CHARACTERS], other.content[:COMPARED_CHARACTERS])
+        ):
+            newer[one.memory_id] = other.memory_id
+    return newer
+
+
+def _said(score: float) -> float | None:
+    return None if np.isnan(score) else float(score)
+
+
+async def _meant(rows: Rows, asked: RecallQuery, weights: npt.NDArray[np.float32]) -> VectorFeatures:
+    if rows.numbers["tokens"].sum() > MANY_TOKEN_BYTES:
+        return await asyncio.to_thread(meant, rows, asked, weights)
+    return meant(rows, asked, weights)
+
+
+def _marked(
+    memories: Sequence[tuple[Memory, bytes]],
+    texts: Sequence[str],
+    spans: Sequence[Sequence[Span]],
+    query: QueryEmbedding,
+    weights: npt.NDArray[np.float32],
+    choose: Choose,
+) -> dict[UUID, Span]:
+    """Return the part of each memory's content that `choose` picks.
+
+    `texts`: the embedded text of each memory, which ends with its content.
+    `spans`: the characters of that text that each word vector covers.
+    """
+    marked: dict[UUID, Span] = {}
+    for (memory, tokens), text, places in zip(memories, texts, spans, strict=True):
+        # The stored vectors may belong to another version of the text.
+        if query.tokens is None or len(tokens) != len(places) * TOKEN_BYTES:
+            continue
+        begin = len(text) - len(memory.content)
+        inside = [(start - begin, end - begin) for start, end in places if start >= begin]
+        before = (len(places) - len(inside)) * TOKEN_BYTES
+        span = choose(memory.content, inside, similarities(query.tokens, tokens[before:]), weights)
+        if span is not None:
+            marked[memory.memory_id] = span
+    return marked

@@ -1,0 +1,206 @@
+"""Run the statements of recall."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pgvector import HalfVector
+
+from keeps.memory.memories.store import JSON_COLUMNS, memory_from_row
+from keeps.memory.memories.types import MEMORY
+from keeps.memory.recall.conditions import Selection
+from keeps.memory.recall.rows import Rows, Turns, read_rows, read_turns
+from keeps.memory.recall.words import ENTRY, Layout, Positions, Postings
+from keeps.models.embedder import Floats
+from keeps.store.db.fitting import fetch_whole
+from keeps.store.db.session import Tx
+from keeps.store.db.statements import Condition, Statements
+from keeps_client.models import Memory
+
+QUERIES = Statements("keeps.memory.recall", MEMORY)
+Places = tuple[list[str], list[str], list[int]]
+"""Audiences, lives and places, in the format of `Layout.places`."""
+PLACE_BYTES = 4
+"""Size of the memory's place, which precedes the signs of each vector."""
+COMMON_FROM, MOST_ENTRIES = 2_500, (1 << 31) - 1
+"""Length from which the list of a word is skipped if more than half of an audience contains the word; no limit."""
+PARTS_AT_ONCE = 64
+"""Number of sign rows that are read at once: 3.4 MB at 384 dimensions."""
+
+
+async def postings(
+    tx: Tx,
+    words: Sequence[str],
+    selection: Selection,
+    vectors: tuple[str, int] | None = None,
+    *,
+    whole: bool = False,
+) -> list[Postings]:
+    """Return the postings of some words in each audience of this scope, and its number of memories.
+
+    `vectors`: model and dimensions, to include the newest signs and the versions of the others.
+    `whole`: include the long lists of words that most memories contain.
+    """
+    model, dimensions = vectors or (None, 0)
+    size = PLACE_BYTES + -(-dimensions // 8)
+    who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
+    return [
+        Postings(**{name: value for name, value in row.items() if value is not None})
+        for row in await tx.fetch(
+            QUERIES["recall_words"],
+            *who,
+            list(words),
+            model,
+            size,
+            ENTRY.itemsize,
+            MOST_ENTRIES if whole else COMMON_FROM,
+        )
+    ]
+
+
+async def sign_parts(
+    tx: Tx, held: Postings, model: str, firsts: Sequence[int]
+) -> AsyncGenerator[dict[int, tuple[str, bytes, int]]]:
+    """Yield the signs of an audience's vectors, some rows at a time.
+
+    Each maps the first place of a row to its version, its entries, and the size of one entry in bytes.
+    """
+    for start in range(0, len(firsts), PARTS_AT_ONCE):
+        where = held.audience, held.life, model, list(firsts[start : start + PARTS_AT_ONCE])
+        rows = await tx.fetch(QUERIES["recall_signs"], tx.scope.tenant_id, *where)
+        yield {row["first"]: (row["version"], row["packed"], row["size"]) for row in rows}
+
+
+async def vocabulary(tx: Tx, held: Postings, beginnings: Sequence[str]) -> set[str]:
+    """Return the words in an audience's lists that start with one of `beginnings`."""
+    where = held.audience, held.life, list(beginnings)
+    return {row["word"] for row in await tx.fetch(QUERIES["recall_vocabulary"], tx.scope.tenant_id, *where)}
+
+
+async def newest_words(tx: Tx, selection: Selection) -> set[str]:
+    """Return the words of the newest memories, which are not in lists yet."""
+    who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
+    rows = await tx.fetch(QUERIES["recall_newest_words"], *who)
+    return {word for row in rows for word in row["words"].split(" ") if word}
+
+
+async def passing_at(tx: Tx, places: Places, condition: Condition, limit: int) -> list[int]:
+    """Return the indexes of the places whose memories pass a filter, in order.
+
+    `condition`: its values are bound from $6 on.
+    """
+    rows = await tx.fetch(
+        QUERIES["recall_places_filtered"].where(condition), tx.scope.tenant_id, *places, limit, *condition.values
+    )
+    return [row["number"] - 1 for row in rows]
+
+
+async def near(
+    tx: Tx, model: str, sentence: Floats, places: Places, selection: Selection, limit: int
+) -> dict[UUID, float]:
+    """Return the nearest selected memories at some places, with their cosine similarity."""
+    given = (tx.scope.tenant_id, *places, model, HalfVector(sentence), limit)
+    condition = selection.condition(8) or Condition("true")
+    rows = await tx.fetch(QUERIES["recall_near"].where(condition), *given, *condition.values)
+    return {row["memory_id"]: row["similarity"] for row in rows}
+
+
+async def speaking_of(tx: Tx, names: Sequence[str], memories: int, now: datetime, limit: int) -> dict[UUID, float]:
+    """Return memories that mention an entity with one of the names, or one linked to it, with their scores."""
+    rows = await tx.fetch(QUERIES["recall_graph"], tx.scope.tenant_id, list(names), memories, now, limit)
+    return {row["memory_id"]: row["score"] for row in rows}
+
+
+async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
+    return [row["memory_id"] for row in await tx.fetch(QUERIES["recall_key"], tx.scope.tenant_id, namespace, key)]
+
+
+async def candidates(
+    tx: Tx, layout: Layout, positions: Positions, memory_ids: Collection[UUID], selection: Selection, model: str
+) -> Rows:
+    """Return the selected memories at some positions and with some ids."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for audience, life, place in zip(*layout.places(positions), strict=True):
+        places.setdefault((audience, life), []).append(place)
+    row = await _candidates(tx, places, memory_ids, (), (), selection, model)
+    return Rows() if row is None else read_rows(row, layout)
+
+
+async def around(
+    tx: Tx, layout: Layout, turns: Sequence[bytes], known: Sequence[bytes], selection: Selection, model: str
+) -> tuple[Rows, Turns]:
+    """Return the turns before and after some turns, without those in `known`, and which turns surround each."""
+    row = await _candidates(tx, {}, (), turns, known, selection, model)
+    return (Rows(), {}) if row is None else (read_rows(row, layout), read_turns(row["turns"]))
+
+
+async def _candidates(
+    tx: Tx,
+    places: Mapping[tuple[str, str], Sequence[int]],
+    memory_ids: Collection[UUID],
+    turns: Sequence[bytes],
+    known: Sequence[bytes],
+    selection: Selection,
+    model: str,
+) -> dict[str, Any] | None:
+    condition = selection.condition(10) or Condition("true")
+    row = await tx.fetch_row(
+        QUERIES["recall_candidates"].where(condition),
+        tx.scope.tenant_id,
+        [audience for audience, _ in places],
+        [life for _, life in places],
+        [_array(map(str, each)) for each in places.values()],
+        list(memory_ids),
+        _array(each.hex() for each in turns),
+        _array(each.hex() for each in known),
+        list(selection.lives),
+        model,
+        *condition.values,
+    )
+    return None if row is None else dict(row)
+
+
+async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) -> set[UUID]:
+    """Return the memories that pass the condition; their lives must have been selected already."""
+    condition = selection.condition(3)
+    if condition is None or not memory_ids:
+        return set(memory_ids)
+    rows = await tx.fetch(
+        QUERIES["recall_candidates_filtered"].where(condition), tx.scope.tenant_id, list(memory_ids), *condition.values
+    )
+    return {row["memory_id"] for row in rows}
+
+
+async def memories(tx: Tx, memory_ids: Sequence[UUID], now: datetime) -> dict[UUID, Memory]:
+    """Return the memories that exist. Raises PayloadTooLargeError if they exceed the limit of one read."""
+    rows = await fetch_whole(tx, QUERIES["recall_memories"], tx.scope.tenant_id, list(memory_ids), columns=JSON_COLUMNS)
+    return {row["memory_id"]: memory_from_row(row, now) for row in rows}
+
+
+async def as_of(
+    tx: Tx, memory_ids: Sequence[UUID], moment: datetime, selection: Selection, *, archived: bool
+) -> dict[UUID, Memory]:
+    """Return memories as they were known at `moment`, by the id of the row that was found."""
+    condition = selection.past(5)
+    rows = await fetch_whole(
+        tx,
+        QUERIES["recall_as_of"].where(condition),
+        tx.scope.tenant_id,
+        list(memory_ids),
+        moment,
+        archived,
+        *condition.values,
+        columns=JSON_COLUMNS,
+    )
+    return {
+        row["found_id"]: memory_from_row({name: value for name, value in row.items() if name != "found_id"})
+        for row in rows
+    }
+
+
+def _array(values: Iterable[str]) -> str:
+    """Format an array as PostgreSQL text: the driver takes longer to encode hundreds of values one by one."""
+    return "{" + ",".join(values) + "}"

@@ -1,0 +1,110 @@
+"""Who was erased, noted beside the backups: whatever an older backup brings back is erased again.
+
+Noted are salted hashes, not ids. An erasure is noted before it begins and when it is done: what began and is not done
+counts as erased.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from keeps.base.clock import Clock
+from keeps.store.db.embedded.archiving import BACKUP_PLAN
+from keeps_client.errors import UnavailableError
+
+ABOUT, ERASED, FOLDERS = "keeps-backups.json", "erased.jsonl", "backup-folders.json"
+
+
+def remember_folder(home: Path, folder: Path) -> None:
+    """A folder that holds backups of this home, now or once: erasures are noted there."""
+    known = _folders(home)
+    if folder not in known:
+        (home / FOLDERS).write_text(json.dumps([str(each) for each in [*known, folder]]) + "\n", encoding="utf-8")
+
+
+class ErasureNotes:
+    """In every folder that has held backups of a home."""
+
+    def __init__(self, home: Path, clock: Clock) -> None:
+        self._home = home
+        self._clock = clock
+
+    def begin(self, *what: str) -> None:
+        """A tenant, or a tenant and a user, is to be erased. Raises UnavailableError where that cannot be noted; in
+        folders of former plans it is noted if they are there."""
+        current = None
+        try:
+            plan = self._home / BACKUP_PLAN
+            current = Path(json.loads(plan.read_text(encoding="utf-8"))["folder"]) if plan.is_file() else None
+            if current is not None:
+                self._note(current, "begun", *what)
+        except (OSError, ValueError, KeyError) as error:
+            raise UnavailableError(
+                f"the erasure cannot be noted beside the backups in {current} ({error}), so a restore would bring it"
+                " back: mend that, or end it with keeps backup off"
+            ) from None
+        self._elsewhere(current, "begun", *what)
+
+    def done(self, *what: str) -> None:
+        """It is gone."""
+        self._elsewhere(None, "done", *what)
+
+    def _elsewhere(self, besides: Path | None, state: str, *what: str) -> None:
+        for folder in _folders(self._home):
+            if folder != besides and (folder / ABOUT).is_file():
+                with suppress(OSError, ValueError, KeyError):
+                    self._note(folder, state, *what)
+
+    def _note(self, folder: Path, state: str, *what: str) -> None:
+        salt = json.loads((folder / ABOUT).read_text(encoding="utf-8"))["salt"]
+        line = json.dumps({"at": self._clock().isoformat(), "state": state, "what": hashed(salt, *what)})
+        descriptor = os.open(folder / ERASED, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(f"\n{line}\n")  # a line that a crash cut before it stays a line of its own
+            file.flush()
+            os.fsync(file.fileno())
+        holder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(holder)
+        finally:
+            os.close(holder)
+
+
+def hashed(salt: str, *what: str) -> str:
+    return hashlib.sha256(json.dumps([salt, *what]).encode()).hexdigest()
+
+
+def erased_since(folder: Path, moment: datetime) -> frozenset[str]:
+    """The hashes of what was not wholly erased before a moment, and has been since."""
+    open_, found = set[str](), set[str]()
+    for at, state, what in _noted(folder / ERASED):
+        if state == "begun":
+            open_.add(what)
+        else:
+            open_.discard(what)
+            if at > moment:
+                found.add(what)
+    return frozenset(open_ | found)
+
+
+def _folders(home: Path) -> list[Path]:
+    try:
+        return [Path(each) for each in json.loads((home / FOLDERS).read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def _noted(path: Path) -> Iterator[tuple[datetime, str, str]]:
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            with suppress(ValueError, KeyError, TypeError):  # an empty line, or one that a crash cut
+                said = json.loads(line)
+                yield datetime.fromisoformat(said["at"]).astimezone(UTC), said["state"], said["what"]

@@ -1,0 +1,179 @@
+"""Erasure of a user or a tenant, with a receipt that is counted, not believed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from keeps.base.cache.redis import RedisCache, session_key, tenant_keys
+from keeps.base.clock import Clock
+from keeps.base.scope import Scope
+from keeps.memory.providers.service import ProviderService
+from keeps.memory.transfer.erased import ErasureNotes
+from keeps.store.db.session import Database, Tx
+from keeps.store.db.statements import Statements
+from keeps_client.errors import ConflictError, NotFoundError
+from keeps_client.models import ErasureReceipt, Quota, TenantInfo
+
+QUERIES = Statements("keeps.memory.transfer")
+
+
+class TenantService:
+    """What administrators do to users and tenants. Roles are checked by the routes."""
+
+    def __init__(
+        self,
+        database: Database,
+        providers: ProviderService,
+        cache: RedisCache | None,
+        clock: Clock,
+        erased: Callable[[str], None],
+    ) -> None:
+        """`erased`: told the tenant of which something was erased."""
+        self._cache = cache
+        self._erased = erased
+        self._database = database
+        self._providers = providers
+        self._clock = clock
+
+    async def erase_user(self, scope: Scope, user_id: str) -> ErasureReceipt:
+        """Remove all that a user of the scope's tenant owns, and take them out of the log. Raises NotFoundError."""
+        target = Scope(scope.tenant_id, user_id)
+        await self._check_left_over(target.tenant_id)
+        await self._noted("begin", target.tenant_id, user_id)
+        removed, left = await self._providers.erase(target)
+        receipt = await self._erase(target, user_id)
+        self._erased(target.tenant_id)
+        if self._cache is not None:
+            await self._cache.drop(session_key(target.tenant_id, target.user_id, ""), all_below=True)
+        return _with_providers(receipt, removed, left)
+
+    async def erase_tenant(self, scope: Scope) -> ErasureReceipt:
+        """Remove the scope's tenant: every row of every user, its log and its keys. Raises NotFoundError."""
+        await self._check_left_over(scope.tenant_id)
+        await self._noted("begin", scope.tenant_id)
+        async with self._database.scoped(scope) as tx:
+            users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
+        removed, left = Counter[str](), Counter[str]()
+        for user_id in users:
+            for total, found in zip(
+                (removed, left), await self._providers.erase(Scope(scope.tenant_id, user_id)), strict=True
+            ):
+                total.update(found)
+        self._providers.forget_folders([scope.tenant_id])
+        receipt = await self._erase(scope, None)
+        self._erased(scope.tenant_id)
+        if self._cache is not None:
+            await self._cache.drop(tenant_keys(scope.tenant_id), all_below=True)
+        return _with_providers(receipt, removed, left)
+
+    async def _check_left_over(self, tenant_id: str) -> None:
+        """What a move has left in another cell would outlive the erasure. Raises ConflictError."""
+        if len(await self._database.cells.all()) == 1:
+            return
+        for cell, rows in (await self._database.cells.everywhere(QUERIES["left_over"], tenant_id)).items():
+            for row in rows:
+                raise ConflictError(
+                    f"a move of this tenant is not done: rows are left in the cell {cell}. Repeat keeps tenants move"
+                    f" {tenant_id} --to {row['is_in']}, then erase"
+                )
+
+    async def _erase(self, scope: Scope, user_id: str | None) -> ErasureReceipt:
+        """Erase a user, or with None the tenant, in one transaction. Raises NotFoundError.
+
+        The end is noted even if there was nothing: otherwise a restore would erase whoever has that name later.
+        """
+        before: dict[str, int] = {}
+        left: dict[str, int] = {}
+        names = (scope.tenant_id,) if user_id is None else (scope.tenant_id, user_id)
+        try:
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    before, left = await (_erase_tenant(tx) if user_id is None else _erase_user(tx, user_id))
+        except NotFoundError:
+            await self._noted("done", *names)
+            raise
+        await self._noted("done", *names)
+        redacted = 0 if user_id is None else before.pop("events")
+        return self._receipt(scope, user_id, before, left, redacted)
+
+    async def _noted(self, state: Literal["begin", "done"], *what: str) -> None:
+        """Wherever a backup may bring it back."""
+        for home in self._database.cells.homes:
+            notes = ErasureNotes(home, self._clock)
+            await asyncio.to_thread(notes.begin if state == "begin" else notes.done, *what)
+
+    async def page(self, after: str, limit: int) -> list[TenantInfo]:
+        """Tenants by id, with what they hold. For operators."""
+        found = await self._database.cells.everywhere(QUERIES["tenants_list"], after, limit)
+        infos = [TenantInfo(cell=cell, **dict(row)) for cell, rows in found.items() for row in rows]
+        return sorted(infos, key=lambda each: each.tenant_id)[:limit]
+
+    async def set_quota(self, tenant_id: str, quota: Quota) -> TenantInfo:
+        """What a tenant may hold: limits that are given change, None means no limit. Raises NotFoundError."""
+        given = quota.model_fields_set
+        info: TenantInfo | None = None
+        async for attempt in self._database.writing(Scope(tenant_id)):
+            async with attempt as tx:
+                row = await tx.fetch_row(
+                    QUERIES["tenant_quota"],
+                    tenant_id,
+                    quota.max_memories,
+                    quota.max_bytes,
+                    "max_memories" in given,
+                    "max_bytes" in given,
+                )
+                if row is not None:
+                    info = TenantInfo(users=(await _counts(tx, None))["users"], cell=tx.cell, **dict(row))
+        if info is None:
+            raise NotFoundError(f"no tenant {tenant_id!r}")
+        return info
+
+    def _receipt(
+        self, scope: Scope, user_id: str | None, before: dict[str, int], left: dict[str, int], redacted: int
+    ) -> ErasureReceipt:
+        return ErasureReceipt(
+            tenant_id=scope.tenant_id,
+            user_id=user_id,
+            removed=before,
+            events_redacted=redacted,
+            remaining=left,
+            complete=not any(left.values()),
+            erased_at=self._clock(),
+        )
+
+
+def _with_providers(receipt: ErasureReceipt, removed: Mapping[str, int], left: Mapping[str, int]) -> ErasureReceipt:
+    """The receipt with what other providers held; those that would not give it up make it incomplete."""
+    return receipt.model_copy(
+        update={
+            "removed": {**receipt.removed, **{f"provider {name}": count for name, count in removed.items()}},
+            "remaining": {**receipt.remaining, **{f"provider {name}": count for name, count in left.items()}},
+            "complete": receipt.complete and not any(left.values()),
+        }
+    )
+
+
+async def _erase_user(tx: Tx, user_id: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Erase a user; return the counts of rows before and after."""
+    await tx.execute(QUERIES["leave_shared_state"])
+    before = await _counts(tx, user_id)
+    if not any(before.values()):
+        raise NotFoundError(f"no user {user_id!r}")
+    await tx.fetch_row(QUERIES["erase_user"])
+    return before, await _counts(tx, user_id)
+
+
+async def _erase_tenant(tx: Tx) -> tuple[dict[str, int], dict[str, int]]:
+    """Erase the tenant of the transaction; return the counts of rows before and after."""
+    before = await _counts(tx, None)
+    if not any(before.values()):
+        raise NotFoundError(f"no tenant {tx.scope.tenant_id!r}")
+    await tx.fetch_row(QUERIES["erase_tenant"])
+    return before, await _counts(tx, None)
+
+
+async def _counts(tx: Tx, user_id: str | None) -> dict[str, int]:
+    return {row["name"]: row["held"] for row in await tx.fetch(QUERIES["count_rows"], user_id)}

@@ -1,0 +1,45 @@
+"""The part of export, import and erasure."""
+
+from __future__ import annotations
+
+from keeps.base.scope import Scope
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.providers.service import ProviderService
+from keeps.memory.transfer.erasure import TenantService
+from keeps.memory.transfer.service import TransferService
+from keeps.part import Core, EndpointHandler, Part, serves
+from keeps.store.access.keys import KeyService
+from keeps.store.access.part import scope_of_tenant
+from keeps_client.models import ErasureReceipt
+from keeps_client.models import access as api
+
+
+def make(core: Core) -> None:
+    core.add(TenantService(core.database, core.get(ProviderService), core.cache, core.clock, core.erased))
+    core.add(TransferService(core.database, core.introducer, core.get(Indexer), core.exports))
+
+
+def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
+    tenants, keys = core.get(TenantService), core.get(KeyService)
+
+    async def erase_user(scope: Scope, user: api.UserId, _: None) -> ErasureReceipt:
+        try:
+            return await tenants.erase_user(scope, user.user_id)
+        finally:
+            keys.changed()
+
+    async def erase_tenant(scope: Scope, tenant: api.TenantId, _: None) -> ErasureReceipt:
+        try:
+            return await tenants.erase_tenant(scope_of_tenant(scope, tenant.tenant_id))
+        finally:
+            keys.changed()
+
+    return (
+        serves(api.ERASE_USER, erase_user),
+        serves(api.ERASE_TENANT, erase_tenant),
+        serves(api.LIST_TENANTS, lambda _, p, __: tenants.page(p.after, p.limit)),
+        serves(api.SET_QUOTA, lambda _, p, b: tenants.set_quota(p.tenant_id, b)),
+    )
+
+
+PART = Part("transfer", make, endpoints)

@@ -1,0 +1,149 @@
+"""Export and import as JSON lines, each `{"type", "row"}`; vectors are not among them, they are made again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from keeps.base.scope import Scope
+from keeps.base.text.json_parts import JsonParts
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.transfer.erasure import QUERIES
+from keeps.store.db.errors import MissingError
+from keeps.store.db.session import Database, Row
+from keeps.store.db.statements import Statement
+from keeps.store.export import Export, ReadT, check_row
+from keeps.store.tenants.service import Introducer, ensure_user
+from keeps_client.checked import validation_failed
+from keeps_client.errors import KeepsError, ValidationFailedError
+from keeps_client.models import (
+    ImportSummary,
+)
+
+_STEP_CHARACTERS = 1 << 16
+"""Characters of an export that are made before other tasks run: the answer may be compressed on the way."""
+OTHERS_AFTER, MOST_ERRORS = 200, 100
+
+
+class _RollBack(Exception):
+    """Ends a transaction that only tried something."""
+
+    def __init__(self, stored: bool) -> None:
+        super().__init__()
+        self.stored = stored
+
+
+class TransferService:
+    """A tenant's data, or one user's. Roles are checked by the routes."""
+
+    def __init__(
+        self, database: Database, introducer: Introducer, indexer: Indexer, exports: Sequence[Export[Any]]
+    ) -> None:
+        self._exports = {export.kind: export for export in exports}
+        self._database = database
+        self._introducer = introducer
+        self._indexer = indexer
+
+    async def export(self, scope: Scope, user_id: str | None = None) -> AsyncIterator[str]:
+        """The lines of one user, or of all users of the scope's tenant."""
+        users = [user_id]
+        if user_id is None:
+            async with self._database.scoped(scope) as tx:
+                users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
+        for each in users:
+            owner = Scope(scope.tenant_id, each or scope.user_id)
+            for kind, export in self._exports.items():
+                position = export.first
+                while rows := await self._read(owner, export.page, *position.values()):
+                    made = 0
+                    for row in rows:
+                        line = _line(kind, row)
+                        made += len(line)
+                        if made > _STEP_CHARACTERS:
+                            made = 0
+                            await asyncio.sleep(0)
+                        yield line
+                    position = {name: rows[-1][name] for name in export.first}
+
+    async def import_lines(self, scope: Scope, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
+        """Store exported lines in the scope's tenant, with their ids and owners. What is there already stays as it is.
+
+        Every line stands for itself: one that cannot be stored is reported with its number, and the others go on. With
+        `dry_run` each is stored and taken back at once; whether what it refers to is there is not asked.
+        """
+        stored = unchanged = 0
+        errors: list[str] = []
+        failed = 0
+        for number, line in enumerate(lines, 1):
+            if number % OTHERS_AFTER == 0:
+                await asyncio.sleep(0)  # lines that are refused at once would keep everybody else waiting
+            if not line.strip():
+                continue
+            try:
+                if await self._import(scope.tenant_id, line, dry_run=dry_run):
+                    stored += 1
+                else:
+                    unchanged += 1
+            except KeepsError as error:
+                failed += 1
+                if len(errors) < MOST_ERRORS:
+                    errors.append(f"line {number}: {error.detail}")
+        return ImportSummary(stored=stored, unchanged=unchanged, failed=failed, errors=errors)
+
+    async def _read(self, owner: Scope, page: Statement, *values: object) -> list[Row]:
+        async with self._database.scoped(owner) as tx:
+            return await tx.fetch(page, owner.tenant_id, owner.user_id, *values)
+
+    async def _import(self, tenant_id: str, line: str, *, dry_run: bool) -> bool:
+        JsonParts().see(line.encode("utf-8", "replace"))
+        try:
+            item: Any = json.loads(line, parse_constant=_refuse)
+            kind, row = item["type"], {**item["row"], "tenant_id": tenant_id}
+            owner = Scope(tenant_id, row["user_id"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise ValidationFailedError("is not a line of an export") from None
+        try:
+            export = self._exports.get(kind)
+            if export is None:
+                raise ValidationFailedError(f"holds an unknown type: {kind!r}")
+            check_row(row)
+            read = export.read(row)
+        except ValidationError as error:
+            raise validation_failed(error) from None
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ValidationFailedError(f"cannot be read: {error}") from None
+        if dry_run:
+            return await self._would_store(owner, export, read)
+        stored = False
+        async for attempt in self._introducer.writing(owner):
+            async with attempt as tx:
+                stored = await export.add(tx, read)
+        if stored and kind in ("memory", "item"):
+            self._indexer.notice(owner)
+        return stored
+
+    async def _would_store(self, owner: Scope, export: Export[ReadT], read: ReadT) -> bool:
+        """Store a row, roll back, and return whether it was new; also True if it refers to an earlier line."""
+        try:
+            async for attempt in self._database.writing(owner):
+                async with attempt as tx:
+                    await ensure_user(tx)
+                    raise _RollBack(await export.add(tx, read))  # noqa: TRY301  it ends the transaction
+        except _RollBack as rolled_back:
+            return rolled_back.stored
+        except MissingError:
+            return True
+        raise AssertionError
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _line(kind: str, row: Row) -> str:
+    """PostgreSQL writes `jsonb` in one line, and numbers as they were stored."""
+    return f'{{"type": "{kind}", "row": {row["row"]}}}\n'

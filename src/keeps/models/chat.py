@@ -1,0 +1,138 @@
+"""Call an LLM on any server with OpenAI's API: ask for JSON of a given schema, validate it, and retry once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar, cast
+
+from pydantic import BaseModel
+from pydantic_core import from_json
+
+from keeps.store.db.session import forbid_inside_transaction
+from keeps_client.errors import NotConfiguredError, UnavailableError
+
+TIMEOUT_SECONDS = 60.0
+RETRIES = 2
+MAX_ANSWER_TOKENS = 2_000
+ModelT = TypeVar("ModelT", bound=BaseModel)
+Spend = Callable[[int], None]
+
+
+class ChatModel(Protocol):
+    """The interface that extraction needs of an LLM."""
+
+    async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
+        """Return the LLM's answer to `text`, as `shape`.
+
+        Raises UnavailableError if the LLM is unreachable or answers twice with invalid JSON.
+        `spend` is called with the tokens of each request, if the server counts them.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+class OpenAIChat:
+    """The remote LLM. Its answers are validated against the schema; nothing else of them is used."""
+
+    def __init__(
+        self, model: str, *, base_url: str, api_key: str | None = None, timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
+        try:
+            import openai
+        except ImportError:
+            raise NotConfiguredError(
+                "KEEPS_LLM_BASE_URL needs the package openai: pip install 'keeps[openai]'"
+            ) from None
+        self._client: Any = openai.AsyncOpenAI(
+            base_url=base_url, api_key=api_key or "none", timeout=timeout_seconds, max_retries=RETRIES
+        )
+        self._errors = openai
+        self._model = model
+        self._knows_schemas = True
+
+    async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
+        forbid_inside_transaction("the LLM")
+        schema = json.dumps(shape.model_json_schema())
+        messages = [
+            {
+                "role": "system",
+                "content": (
+                    f"{instructions}\nAnswer with one JSON object that fits this JSON schema, and nothing"
+                    f" else:\n{schema}"
+                ),
+            },
+            {"role": "user", "content": text},
+        ]
+        for _ in range(2):
+            said = await self._ask(messages, shape, spend)
+            try:
+                return shape.model_validate(_without_nul(from_json(_object_in(said))))
+            # The answer may be no JSON, have another schema, or contain half of a surrogate pair.
+            except (ValueError, TypeError):
+                messages = [
+                    *messages,
+                    {
+                        "role": "user",
+                        "content": "That did not fit the schema. Answer again, with the JSON object only.",
+                    },
+                ]
+        raise UnavailableError("the LLM answered twice with something that does not fit; it is asked again later")
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _ask(self, messages: list[dict[str, str]], shape: type[BaseModel], spend: Spend | None) -> str:
+        try:
+            answer = await self._complete(messages, shape)
+            if spend is not None and answer.usage is not None:
+                spend(answer.usage.total_tokens)
+            return answer.choices[0].message.content or ""
+        except self._errors.AuthenticationError as error:
+            raise NotConfiguredError(
+                f"the LLM refused the API key ({error.status_code}); check KEEPS_LLM_API_KEY"
+            ) from None
+        except self._errors.OpenAIError as error:
+            raise UnavailableError(f"the LLM cannot be reached ({type(error).__name__})") from None
+        except (AttributeError, IndexError, TypeError, ValueError, RecursionError):
+            raise UnavailableError("the LLM's answer is none of OpenAI's API") from None
+
+    async def _complete(self, messages: list[dict[str, str]], shape: type[BaseModel]) -> Any:
+        """Request structured output by the schema; JSON of any form from a server without support for schemas."""
+        while True:
+            wanted: dict[str, Any] = {"type": "json_object"}
+            if self._knows_schemas:
+                schema = {"name": shape.__name__.strip("_"), "schema": shape.model_json_schema()}
+                wanted = {"type": "json_schema", "json_schema": schema}
+            try:
+                return await self._client.chat.completions.create(
+                    model=self._model,
+                    messages=messages,
+                    temperature=0,
+                    response_format=wanted,
+                    max_tokens=MAX_ANSWER_TOKENS,
+                )
+            except (self._errors.BadRequestError, self._errors.UnprocessableEntityError):
+                if not self._knows_schemas:
+                    raise
+                self._knows_schemas = False
+
+
+def _without_nul(value: Any) -> Any:
+    """Return a value without NUL characters, which JSON allows and PostgreSQL cannot store."""
+    match value:
+        case str():
+            return value.replace("\0", "")
+        case list():
+            return [_without_nul(each) for each in cast("list[Any]", value)]
+        case dict():
+            return {key: _without_nul(each) for key, each in cast("dict[str, Any]", value).items()}
+        case _:
+            return value
+
+
+def _object_in(text: str) -> str:
+    """Return the JSON object in an answer: models often add fences and words around it."""
+    start, end = text.find("{"), text.rfind("}")
+    return text[start : end + 1] if 0 <= start < end else text

@@ -1,0 +1,1 @@
+"""Export, erasure, backups, cells."""

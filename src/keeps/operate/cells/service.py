@@ -1,0 +1,368 @@
+"""Administration of cells: list, add, remove, and move tenants. For operators, who hold the databases themselves."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from keeps.base.scope import check_id
+from keeps.base.settings import Settings
+from keeps.engine import Keeps
+from keeps.operate.cells.copying import Place
+from keeps.operate.cells.moving import Mover, Progress
+from keeps.operate.cells.opening import ADD_AGAIN, bound_to
+from keeps.operate.cells.store import QUERIES, SETTLED
+from keeps.sources.databases.sealing import KeyRing, Sealed
+from keeps.store.db.cell import MAIN, Cell
+from keeps.store.db.embedded import EmbeddedPostgres
+from keeps.store.db.pool import address_of, open_pool
+from keeps.store.db.probe import probe
+from keeps.store.db.provision import administered, at_once, made_up_passwords, prepare
+from keeps.store.db.session import Connection
+from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError, ValidationFailedError
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class CellInfo:
+    """A cell and its contents. `weight`: its share of new tenants. `problem`: why it cannot be used now."""
+
+    name: str
+    address: str
+    weight: int
+    tenants: int | None = None
+    bytes: int | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """Rows of a tenant in a cell that it is not on: left behind by a move, or a copy in progress."""
+
+    tenant_id: str
+    cell: str
+    is_in: str
+    arriving: bool
+
+
+class CellService:
+    """Manages cells. `admin_urls` has administrator URLs by cell name; embedded cells need none."""
+
+    def __init__(self, keeps: Keeps, settings: Settings, admin_urls: Mapping[str, str]) -> None:
+        self._database = keeps.database
+        self._settings = settings
+        self._admin_urls = admin_urls
+        self._ring = KeyRing(settings.secret_keys, ADD_AGAIN)
+
+    async def list(self) -> list[CellInfo]:
+        """Return all cells, the main one first; a single one if there are no others."""
+        rows = await self._database.main.privileged_read(QUERIES["cells"])
+        weights = {row["name"]: row["weight"] for row in rows}
+        own = self._settings.database_url
+        addresses = {MAIN: address_of(own) if own else str(self._settings.home)}
+        for row in rows:
+            if row["name"] != MAIN:
+                sealed = Sealed(row["address"], row["key_id"])
+                try:
+                    addresses[row["name"]] = address_of(self._ring.open(sealed, bound_to(row["name"])))
+                except UnavailableError as error:
+                    addresses[row["name"]] = f"({error.detail})"
+        return [await self._about(name, address, weights.get(name, 1)) for name, address in addresses.items()]
+
+    async def _about(self, name: str, address: str, weight: int) -> CellInfo:
+        try:
+            (about,) = await (await self._database.cells.get(name)).privileged_read(QUERIES["about"])
+        except KeepsError as error:
+            return CellInfo(name, address, weight, problem=error.detail)
+        return CellInfo(name, address, weight, about["tenants"], about["bytes"])
+
+    async def add(
+        self,
+        name: str,
+        *,
+        admin_url: str | None = None,
+        url: str | None = None,
+        home: Path | None = None,
+        weight: int = 1,
+    ) -> CellInfo:
+        """Make a PostgreSQL, or an embedded database under `home`, a cell.
+
+        Its existing tenants become tenants of this Keeps.
+
+        Args:
+            admin_url: Administrator URL of a PostgreSQL; roles and tables are created.
+            url: URL of a PostgreSQL that has roles and tables.
+            home: Absolute path of an embedded database.
+
+        Raises:
+            ValidationFailedError, ConflictError: The message says what prevents it.
+        """
+        if url is None and home is None:
+            admin_url = admin_url or self._admin_urls.get(name)
+        if name == MAIN or len([each for each in (admin_url, url, home) if each is not None]) != 1:
+            raise ValidationFailedError(
+                f"a cell needs a name other than {MAIN} and one address: --admin-url, --url or --folder"
+            )
+        if not _NAME.fullmatch(name):
+            raise ValidationFailedError(
+                f"{name!r} is no name for a cell: up to 40 of a to z, 0 to 9, - and _, a letter first"
+            )
+        self._ring.newest  # noqa: B018  raises where nothing can be sealed
+        async with administered(self._place(MAIN).url) as main:
+            if admin_url is not None:
+                url = await self._prepare(name, admin_url)
+            tenants = await self._admit(name, url, home)
+            address = str(home) if home is not None else str(url)
+            sealed = self._ring.seal(address, bound_to(name))
+            existing = {row["name"] for row in await main.fetch(QUERIES["cells"].text)}
+            (placed,) = await main.fetch(QUERIES["placed_in"].text, name)
+            if name in existing and placed["tenants"] and not tenants:
+                raise ConflictError(
+                    f"the directory has tenants in the cell {name}, and this database has none: it is another one"
+                )
+            if not existing:
+                await main.execute(QUERIES["cell_put"].text, MAIN, None, None, 1)
+            try:
+                for tenant_id in tenants:
+                    await _claim(main, tenant_id, name)
+                await main.execute(QUERIES["cell_put"].text, name, sealed.data, sealed.key_id, weight)
+            except BaseException:
+                if name not in existing:
+                    await main.execute(QUERIES["cell_remove"].text, name)
+                raise
+            await self._database.cells.read(again=True)
+        return await self._about(name, address_of(address), weight)
+
+    async def _prepare(self, name: str, admin_url: str) -> str:
+        """Create roles and tables on an unused server: existing roles have passwords of others."""
+        async with administered(admin_url) as there:
+            (roles,) = await there.fetch(QUERIES["roles_there"].text)
+        given = {role: os.environ.get(f"{role.upper()}_PASSWORD") for role in ("keeps_owner", "keeps_app")}
+        passwords = {role: word for role, word in given.items() if word}
+        if roles["there"] and len(passwords) < len(given):
+            raise ConflictError(
+                "the role keeps_app is on this server already, and others may use its password: give --url"
+                f" postgresql://keeps_app:…@host/database for the cell {name}, or both passwords in"
+                " KEEPS_OWNER_PASSWORD and KEEPS_APP_PASSWORD"
+            )
+        return await prepare(admin_url, made_up_passwords() | passwords)
+
+    async def _admit(self, name: str, url: str | None, home: Path | None) -> list[str]:
+        """Check that a database may be a cell, and return its tenants.
+
+        It must isolate tenants, be no other cell, and have no tenant that exists here.
+        """
+        server = None if home is None else await EmbeddedPostgres.open(home)
+        tenants: list[str] = []
+        try:
+            cell = Cell(name, await open_pool(server.app_url if server else str(url), size=1))
+            try:
+                await probe(cell)
+                (mine,) = await cell.privileged_read(QUERIES["identity"])
+                for other in await self._database.cells.all():
+                    (its,) = await other.privileged_read(QUERIES["identity"])
+                    if other.name != name and mine["database"] == its["database"]:
+                        raise ConflictError(f"this database is the cell {other.name} already")
+                if await cell.privileged_read(QUERIES["cells"]):
+                    raise ConflictError("this database has cells of its own; take those of one Keeps apart first")
+                (been,) = await cell.privileged_read(QUERIES["has_placements"])
+                if been["has"] and name not in self._database.cells.names:
+                    raise ConflictError(
+                        "this database has been a cell, and says of tenants that they are elsewhere; if that is over,"
+                        " its administrator empties keeps_cells.placements"
+                    )
+                async for tenant_id in _tenants(cell):
+                    where = (await self._database.cells.trail(tenant_id, cell))[-1]
+                    if where not in (MAIN, name) or (where == MAIN and await self._is_in_main(tenant_id)):
+                        raise ConflictError(f"tenant {tenant_id} is in this database and in the cell {where}; move one")
+                    tenants.append(tenant_id)
+            finally:
+                await cell.close()
+        finally:
+            if server is not None:
+                await server.close()
+        return tenants
+
+    async def _is_in_main(self, tenant_id: str) -> bool:
+        rows = await self._database.main.privileged_read(QUERIES["tenant_there"], tenant_id)
+        return bool(rows)
+
+    async def set_weight(self, name: str, weight: int) -> None:
+        """Set a cell's share of new tenants, relative to the others; 0: none. Raises NotFoundError."""
+        async with administered(self._place(MAIN).url) as main:
+            if not await main.fetch(QUERIES["cell_weight"].text, name, weight):
+                raise NotFoundError(f"no cell {name!r}; keeps cells list")
+
+    async def remove(self, name: str) -> None:
+        """Remove an empty cell.
+
+        Its database stays as it is. Raises ConflictError if it has tenants, or may get some.
+        """
+        if name == MAIN:
+            raise ConflictError(f"{MAIN} holds the directory")
+        if (lost := await self._lost(name)) is not None:
+            await self._remove_lost(name, lost)
+            return
+        cell = await self._database.cells.get(name)
+        for left_over in await self.left_over():
+            if name in (left_over.cell, left_over.is_in):
+                raise ConflictError(
+                    f"a move of tenant {left_over.tenant_id} between {left_over.cell} and {left_over.is_in} is not"
+                    " done; repeat it"
+                )
+        busy = ConflictError(f"the cell {name} has tenants, or gets new ones; keeps cells drain {name}")
+        if [tenant async for tenant in _tenants(cell)]:
+            raise busy
+        async with administered(self._place(MAIN).url) as main, administered(self._place(name).url) as there:
+            gone = await there.fetch(QUERIES["forwarded"].text)
+            async with at_once(main):
+                (held,) = await main.fetch(QUERIES["cell_locked"].text, name)
+                if held["weight"] or [tenant async for tenant in _tenants(cell)]:
+                    raise busy
+                await main.execute(
+                    QUERIES["forward"].text, name, [row["tenant_hash"] for row in gone], [row["cell"] for row in gone]
+                )
+                await main.execute(QUERIES["cell_remove"].text, name)
+        await self._database.cells.read(again=True)
+
+    async def _lost(self, name: str) -> str | None:
+        """Return why no key opens the address of a cell; None if one does."""
+        for row in await self._database.main.privileged_read(QUERIES["cells"]):
+            if row["name"] == name:
+                try:
+                    self._ring.open(Sealed(row["address"], row["key_id"]), bound_to(name))
+                except UnavailableError as error:
+                    return error.detail
+        return None
+
+    async def _remove_lost(self, name: str, why: str) -> None:
+        """Remove a cell whose address does not open; only the directory tells whether it has tenants."""
+        async with administered(self._place(MAIN).url) as main, at_once(main):
+            (held,) = await main.fetch(QUERIES["cell_locked"].text, name)
+            (placed,) = await main.fetch(QUERIES["placed_in"].text, name)
+            if held["weight"]:
+                raise ConflictError(f"the cell {name} gets new tenants; keeps cells drain {name}")
+            if placed["tenants"]:
+                raise ConflictError(
+                    f"the directory has {placed['tenants']:,} tenants in the cell {name}, and its address does not"
+                    f" open: {why}. Then move them with keeps cells drain {name} --move"
+                )
+            await main.execute(QUERIES["cell_remove"].text, name)
+        await self._database.cells.read(again=True)
+
+    async def tenants(self, name: str) -> list[str]:
+        """Return the tenants of a cell."""
+        return [each async for each in _tenants(await self._database.cells.get(name))]
+
+    async def left_over(self) -> list[LeftOver]:
+        """Return the rows in all cells that moves left or are about to bring, and those that a restore brought back."""
+        found = await self._database.cells.everywhere(QUERIES["left_over"])
+        left = [
+            LeftOver(row["tenant_id"], name, row["cell"], row["arriving"])
+            for name, rows in found.items()
+            for row in rows
+        ]
+        places: dict[str, list[str]] = {}
+        for cell in await self._database.cells.all():
+            if not cell.away:
+                async for tenant_id in _tenants(cell):
+                    places.setdefault(tenant_id, []).append(cell.name)
+        for tenant_id, names in places.items():
+            if len(names) > 1:
+                is_in = (await self._database.cells.trail(tenant_id))[-1]
+                left += [LeftOver(tenant_id, name, is_in, arriving=False) for name in names if name != is_in]
+        return left
+
+    async def choose(self, besides: str) -> str:
+        """Choose a cell by weight for a tenant that leaves another. Raises ConflictError if there is none."""
+        rows = [row for row in await self._database.main.privileged_read(QUERIES["cells"]) if row["name"] != besides]
+        weights = [row["weight"] for row in rows]
+        if not any(weights):
+            raise ConflictError("no other cell takes tenants; keeps cells add, or keeps cells weight")
+        return random.choices([row["name"] for row in rows], weights)[0]
+
+    async def move(
+        self, tenant_id: str, target: str, told: Callable[[Progress], None], *, dry_run: bool = False
+    ) -> Progress:
+        """Move a tenant, or continue a move that was interrupted.
+
+        Raises NotFoundError, and others that say what prevents it; then the tenant is where it was. `dry_run` only
+        checks.
+        """
+        check_id("tenant_id", tenant_id)
+        await self._database.cells.read(again=True)
+        if target not in self._database.cells.names:
+            raise NotFoundError(f"no cell {target!r}; keeps cells list")
+        trail = await self._database.cells.trail(tenant_id)
+        if trail[-1] in trail[:-1]:
+            if dry_run:
+                raise ConflictError(
+                    f"a move of tenant {tenant_id} between the cells {trail[-2]} and {trail[-1]} was ended half way;"
+                    " without --dry-run the same command goes on with it"
+                )
+            await self._open_decided(tenant_id, trail[-2:], told)
+            trail = await self._database.cells.trail(tenant_id)
+        is_in = trail[-1]
+        if is_in != target:
+            mover = self._mover(tenant_id, is_in, target, told)
+            return await (mover.look() if dry_run else mover.run())
+        done = Progress("erased", tenant_id, target, target)
+        if dry_run:
+            return done
+        for each in await self.left_over():
+            if each.tenant_id == tenant_id and not each.arriving:
+                done = await self._mover(tenant_id, each.cell, target, told).go_on()
+        if len(trail) > len({MAIN, target}):  # the directory names a cell before
+            async with administered(self._place(MAIN).url) as main:
+                await main.execute(QUERIES["place"].text, tenant_id, target, SETTLED)
+        return done
+
+    async def _open_decided(self, tenant_id: str, pair: Sequence[str], told: Callable[[Progress], None]) -> None:
+        """Continue a decided move to its target, when each of two cells says that the tenant is in the other."""
+        for source, target in (pair, pair[::-1]):
+            async with administered(self._place(target).url) as there:
+                placed = await there.fetchrow(QUERIES["placed"].text, tenant_id)
+            if placed is not None and placed["arriving"]:
+                await self._mover(tenant_id, source, target, told).go_on()
+                return
+        raise ConflictError(f"the cells {pair[0]} and {pair[1]} each say that tenant {tenant_id} is in the other")
+
+    async def give_up(self, tenant_id: str, target: str) -> None:
+        """Undo a move that was interrupted before its decision."""
+        is_in = (await self._database.cells.trail(tenant_id))[-1]
+        await self._mover(tenant_id, is_in, target, lambda _: None).give_up()
+
+    def _mover(self, tenant_id: str, source: str, target: str, told: Callable[[Progress], None]) -> Mover:
+        return Mover(tenant_id, self._place(source), self._place(target), self._place(MAIN), told)
+
+    def _place(self, name: str) -> Place:
+        if name in self._admin_urls:
+            return Place(name, self._admin_urls[name])
+        server = self._database.cells.server_of(name)
+        if server is not None:
+            return Place(name, server.url("postgres"))
+        raise ValidationFailedError(
+            f"this needs the administrator of the cell {name}: --admin {name}=postgresql://postgres:…@host/database"
+        )
+
+
+async def _claim(main: Connection, tenant_id: str, name: str) -> None:
+    """Claim a tenant of a new cell, in a turn in which nobody creates it in the main cell."""
+    async with at_once(main):
+        await main.fetch(QUERIES["write_lock"].text, tenant_id)
+        if await main.fetch(QUERIES["tenant_there"].text, tenant_id):
+            raise ConflictError(f"tenant {tenant_id} is in this database and in the cell {MAIN}; move one")
+        await main.execute(QUERIES["place"].text, tenant_id, name, SETTLED)
+
+
+async def _tenants(cell: Cell) -> AsyncGenerator[str]:
+    after = ""
+    while rows := await cell.privileged_read(QUERIES["tenants"], after):
+        for row in rows:
+            yield row["tenant_id"]
+        after = rows[-1]["tenant_id"]

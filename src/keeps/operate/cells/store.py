@@ -1,0 +1,9 @@
+"""Statements on the directory of cells."""
+
+from __future__ import annotations
+
+from keeps.store.db.statements import Statements
+
+QUERIES = Statements("keeps.operate.cells")
+ARRIVING, SETTLED = True, False
+"""Values of a placement: a copy is on its way, or the tenant is there."""

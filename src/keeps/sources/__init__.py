@@ -1,0 +1,1 @@
+"""What memory is looked up in or filled from: documents, databases, tools, imports."""

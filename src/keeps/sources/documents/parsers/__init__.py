@@ -1,0 +1,221 @@
+"""Documents as blocks of text. Each format is a module with one function `parse(data, reading)`; FORMATS names them.
+
+A parser runs in a process of its own (keeps.sources.documents.host) and is given what a stranger sent: it may be
+killed, but it must not loop over input faster than it grows. What it cannot read well it says in `Reading.notes`.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from itertools import zip_longest
+from typing import Literal, Protocol
+
+from keeps.sources.documents.parsers.unseen import without_unseen
+from keeps_client.models.documents import SUFFIXES
+
+MAX_PAGES, MAX_CHARACTERS, MAX_NESTING = 2_000, 20_000_000, 200
+MAX_HEADING = 200
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+Kind = Literal["text", "heading", "item", "row", "code"]
+NOTHING_READ = "nothing was read"
+HIDDEN_TEXT, DELETED_TEXT = "hidden text", "deleted text"
+MAY_BE_HIDDEN = "some text may be hidden"
+"""Beginning of a note on text that is read although a reader may not see it."""
+
+
+class RefusedError(Exception):
+    """A document that is not taken in, in words for who sent it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """`module` of this package reads it. `needs`: one of these it imports; they come with the extra `documents`."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    media_types: tuple[str, ...]
+    module: str
+    needs: tuple[str, ...] = ()
+
+
+FORMATS = tuple(
+    Format(name, SUFFIXES[name], media_types, module, needs)
+    for name, media_types, module, needs in (
+        ("text", ("text/plain",), "text", ()),
+        ("markdown", ("text/markdown", "text/x-markdown"), "markdown", ()),
+        ("csv", ("text/csv", "text/tab-separated-values"), "tables", ()),
+        ("json", ("application/json", "application/x-ndjson"), "records", ()),
+        ("email", ("message/rfc822",), "email", ()),
+        ("html", ("text/html", "application/xhtml+xml"), "html", ()),
+        ("pdf", ("application/pdf",), "pdf", ("pypdfium2", "pypdf")),
+        ("docx", ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",), "docx", ("docx",)),
+        ("xlsx", ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",), "xlsx", ("openpyxl",)),
+    )
+)
+BY_NAME = {each.name: each for each in FORMATS}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of text that belongs together, with the headings above it and the page that it begins on."""
+
+    text: str
+    kind: Kind = "text"
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(slots=True)
+class Reading:
+    """Blocks, notes and counts that a parser collects."""
+
+    name: str = ""
+    blocks: list[Block] = field(default_factory=list[Block])
+    title: str | None = None
+    pages: int = 0
+    empty_pages: int = 0
+    hidden: int = 0
+    notes: list[str] = field(default_factory=list[str])
+    characters: int = 0
+    _left_out: Counter[str] = field(default_factory=Counter[str])
+    _headings: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def heading(self, level: int, text: str, page: int | None = None) -> None:
+        """A heading: what follows stands under it, up to the next of its level or above."""
+        said = " ".join(self._seen(text).split())
+        if said:
+            short, rest = _shortened(said)
+            self._headings = [each for each in self._headings if each[0] < level]
+            self.add(short, "heading", page)
+            self._headings.append((level, short))
+            self.add(rest, "text", page)
+
+    def add(self, text: str, kind: Kind = "text", page: int | None = None) -> None:
+        kept = self._seen(text).strip("\n")
+        if not kept.strip():
+            return
+        self._count(kept)
+        self.blocks.append(Block(kept, kind, tuple(said for _, said in self._headings), page))
+
+    def _count(self, text: str) -> None:
+        self.characters += len(text)
+        if self.characters > MAX_CHARACTERS:
+            raise RefusedError(f"it has more than {MAX_CHARACTERS:,} characters; split it")
+
+    def row(self, names: Iterable[object], values: Iterable[object], page: int | None = None) -> None:
+        """A row of a table, each value with the name of its column; one beyond the names has none."""
+        cells = [("" if value is None else name, value) for name, value in zip_longest(names, values)]
+        self.pairs([(_cell(name), _cell(value)) for name, value in cells], page)
+
+    def pairs(self, pairs: Iterable[tuple[str, str]], page: int | None = None) -> None:
+        """A row of a table as pairs of a name, which may be empty, and a value."""
+        self.add(" | ".join(f"{name}: {value}" if name else value for name, value in pairs if value), "row", page)
+
+    def take(self, other: Reading) -> None:
+        """Add what another reading holds, below the headings that stand here now."""
+        above = tuple(said for _, said in self._headings)
+        for block in other.blocks:
+            self._count(block.text)
+            self.blocks.append(replace(block, headings=above + block.headings))
+        self.title = self.title or other.title
+        self.hidden += other.hidden
+        self.notes += [note for note in other.notes if note not in self.notes]
+        self._left_out += other._left_out
+
+    def hide(self, characters: int) -> None:
+        """Count characters that are in the file and are not shown."""
+        self.hidden += characters
+
+    def leave_out(self, what: str, count: int = 1) -> None:
+        """Count what is left out for another reason, by a name in the plural; of texts their characters."""
+        if count:
+            self._left_out[what] += count
+
+    def finish(self, data: bytes) -> None:
+        """Say what was left out; keep a heading that nothing stands under as text, or no passage has it."""
+        for number, block in enumerate(self.blocks):
+            below = self.blocks[number + 1] if number + 1 < len(self.blocks) else None
+            alone = below is None or len(below.headings) <= len(block.headings)
+            if block.kind == "heading" and block.page is None and alone:
+                self.blocks[number] = replace(block, kind="text")
+        if self.hidden:
+            self._left_out[HIDDEN_TEXT] += self.hidden
+        if self._left_out:
+            told = (f"{what} ({_measured(what, count)})" for what, count in self._left_out.items())
+            self.notes.append(f"left out: {', '.join(told)}")
+        nothing = all(block.kind == "heading" for block in self.blocks)
+        if nothing and not any(note.startswith(NOTHING_READ) for note in self.notes):
+            self.notes.append(f"{NOTHING_READ}: {self._reason(data)}")
+
+    def _reason(self, data: bytes) -> str:
+        mark = next((mark for mark, _ in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
+        if not data[len(mark) :].strip(b" \t\r\n\x00"):
+            return "the file is empty"
+        others = ", ".join(self._left_out)
+        return f"it holds only {others}" if others else "it holds no text"
+
+    def _seen(self, text: str) -> str:
+        """Return a text without characters that nobody sees; count those that can carry a text of their own."""
+        shown, hidden = without_unseen(clean(text))
+        self.hidden += hidden
+        return shown
+
+
+class Parser(Protocol):
+    def parse(self, data: bytes, reading: Reading) -> None: ...
+
+
+def parse(form: str, data: bytes, name: str) -> Reading:
+    """Read a document. Raises RefusedError."""
+    parser: Parser = import_module(f"keeps.sources.documents.parsers.{BY_NAME[form].module}")  # pyright: ignore[reportAssignmentType]
+    reading = Reading(name)
+    try:
+        parser.parse(data, reading)
+    except RecursionError:
+        raise RefusedError(f"it is nested deeper than {MAX_NESTING}") from None
+    reading.finish(data)
+    return reading
+
+
+def clean(text: str) -> str:
+    """Without what cannot be stored as text; nothing else of it is changed."""
+    return text.replace("\x00", "").encode("utf-8", "ignore").decode()
+
+
+def text_of(data: bytes) -> str:
+    """Bytes as text: UTF-8, or what their byte order mark says. Raises RefusedError."""
+    encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\x00" in data:
+        raise RefusedError("it is no text: it holds NUL bytes")
+    try:
+        return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise RefusedError("it is no UTF-8 text; save it as UTF-8") from None
+
+
+def _shortened(heading: str) -> tuple[str, str]:
+    """Return a heading cut between words to a length that can stand above passages, and the rest of it."""
+    if len(heading) <= MAX_HEADING:
+        return heading, ""
+    cut = heading.rfind(" ", MAX_HEADING // 2, MAX_HEADING + 1)
+    cut = MAX_HEADING if cut < 0 else cut
+    return heading[:cut], heading[cut:].strip()
+
+
+def _measured(what: str, count: int) -> str:
+    unit = "" if what not in (HIDDEN_TEXT, DELETED_TEXT) else " character" if count == 1 else " characters"
+    return f"{count:,}{unit}"
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else " ".join(str(value).split())

@@ -1,0 +1,110 @@
+"""Memories as the Markdown memory keeps them: out to a folder that any editor opens, and in again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from keeps.memory.providers.builtin import joined_key, split_key
+from keeps.memory.providers.markdown.format import Category, Section, category_of, file_of, parse, render
+from keeps.memory.providers.markdown.front_matter import UnreadableError
+from keeps.providers.contract import text_of
+from keeps.sources.importing.records import Record
+from keeps_client.errors import ValidationFailedError
+from keeps_client.models import Memory
+
+_KEPT = (
+    "kind",
+    "role",
+    "agent_id",
+    "session_id",
+    "source",
+    "importance",
+    "visibility",
+    "trigger_condition",
+    "procedure_type",
+)
+
+
+def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
+    """One file for each content type, an entry for each memory; returns how many. Raises ValidationFailedError where
+    the folder holds Markdown already."""
+    if folder.exists() and (not folder.is_dir() or any(folder.glob("*.md"))):
+        raise ValidationFailedError(f"{folder} holds Markdown already; name a new folder")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    categories: dict[str, dict[str, Section]] = {}
+    count = 0
+    for memory in memories:
+        told: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT if getattr(memory, name) is not None}
+        told |= {"valid_from": memory.valid_from.isoformat()}
+        if memory.key is None:
+            told["unkeyed"] = True
+            if memory.namespace:
+                told["namespace"] = memory.namespace
+        for name in ("value", "metadata"):
+            if getattr(memory, name):
+                told[name] = getattr(memory, name)
+        key = joined_key(memory)
+        categories.setdefault(memory.content_type, {})[key] = Section(
+            key,
+            memory.content,
+            identity=str(memory.memory_id),
+            created_at=memory.created_at,
+            updated_at=memory.updated_at,
+            tags=memory.tags,
+            metadata=told,
+        )
+        count += 1
+    for name, sections in categories.items():
+        path = folder / file_of(name)
+        path.touch(mode=0o600)
+        path.write_text(render(Category(name, 1, sections)), encoding="utf-8", newline="")
+    return count
+
+
+def is_markdown_memory(folder: Path) -> bool:
+    """Whether a folder's Markdown was written by Keeps: its files begin so."""
+    if not folder.is_dir():
+        return False
+    for file in sorted(folder.glob("*.md")):
+        with file.open("rb") as opened:
+            if opened.read(16).startswith(b"---\nkeeps: 1\n"):
+                return True
+    return False
+
+
+def read_folder(folder: Path) -> Iterator[Record]:
+    """The entries of a Markdown memory, or of an export, as memories; sections that people have added are facts."""
+    for file in sorted(folder.glob("*.md")):
+        if file.is_symlink() or not file.is_file():
+            yield Record(file.name, None, "is no regular file; links are not followed")
+            continue
+        name = category_of(file.name)
+        try:
+            category = parse(file.read_text(encoding="utf-8"), name)
+        except (UnreadableError, UnicodeDecodeError) as error:
+            yield Record(file.name, None, error.detail if isinstance(error, UnreadableError) else "is not UTF-8")
+            continue
+        for key, section in category.sections.items():
+            yield Record(f"{file.name}#{key}", _memory(name, section))
+
+
+def _memory(content_type: str, section: Section) -> dict[str, JsonValue]:
+    told = dict(section.metadata)
+    memory: dict[str, JsonValue] = {
+        "content": text_of(section.value) or "(empty)",
+        "content_type": content_type,
+        "tags": list(section.tags),
+    }
+    memory |= {name: told.pop(name) for name in (*_KEPT, "valid_from", "value") if name in told}
+    unkeyed, namespace, metadata = told.pop("unkeyed", False), told.pop("namespace", None), told.pop("metadata", None)
+    memory["metadata"] = {**told, **(metadata if isinstance(metadata, dict) else {})}
+    if not isinstance(section.value, str):
+        memory["value"] = section.value
+    if unkeyed:
+        return memory | ({"namespace": namespace} if namespace else {})
+    memory["namespace"], memory["key"] = split_key(section.key)
+    return memory

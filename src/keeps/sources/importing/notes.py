@@ -1,0 +1,135 @@
+"""Markdown files that people wrote, cut at the headings of CommonMark. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from functools import cache
+from math import isfinite
+from typing import Any, cast
+
+import yaml
+from markdown_it import MarkdownIt
+from pydantic import JsonValue
+
+from keeps.sources.importing.records import NAMESPACE, Record, Source, fitted, moment_of, pieces
+from keeps_client.models.common import MAX_TAGS
+
+_DATES = ("date", "created", "created_at", "published")
+MAX_FRONT_MATTER = 16_384
+MAX_VALUES = 2_000
+MAX_TAG_CHARACTERS = 100
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """A parser of blocks: fences, code, HTML, headings of both kinds. Inline marks stay as they are written."""
+    return MarkdownIt("commonmark").disable("inline")
+
+
+def records(source: Source, text: str) -> Iterator[Record]:
+    """Yield a memory for each section, under the headings that lead to it, with what the front matter says."""
+    front, body, problem = _front_matter(text)
+    if problem is not None:
+        yield Record(source.name, None, problem)
+    number = 0
+    given, notes = _told(front)
+    title = front.get("title")
+    for headings, section in _sections(body, title if isinstance(title, str) else ""):
+        path = " › ".join(headings)
+        for part in pieces(section):
+            number += 1
+            memory: dict[str, Any] = {
+                "content": f"{path}\n{part}" if path else part,
+                "content_type": "document",
+                "namespace": NAMESPACE,
+                "key": source.key(number),
+                "source": fitted(source.path),
+                **given,
+            }
+            memory["metadata"] = {**given.get("metadata", {}), "path": source.name, "heading": path}
+            yield Record(f"{source.name}#{number}", memory, note=notes if number == 1 else None)
+
+
+def _sections(body: str, title: str) -> Iterator[tuple[list[str], str]]:
+    """Yield each section's text with the headings above it. Only headings that stand in no list or quote count."""
+    lines = body.split("\n")
+    headings: list[tuple[int, str]] = [(0, title)] if title else []
+    tokens = _parser().parse(body)
+    begins = 0
+    for at, token in enumerate(tokens):
+        if token.type != "heading_open" or token.level or token.map is None:
+            continue
+        said = tokens[at + 1].content.strip()
+        if not said:
+            continue
+        yield [each for _, each in headings], "\n".join(lines[begins : token.map[0]])
+        begins, level = token.map[1], int(token.tag[1])
+        headings = [each for each in headings if each[0] < level and not (each[0] == 0 and each[1] == said)]
+        headings.append((level, " ".join(said.split())))
+    yield [each for _, each in headings], "\n".join(lines[begins:])
+
+
+def _front_matter(text: str) -> tuple[dict[str, Any], str, str | None]:
+    """Return the front matter, the text after it, and a problem with it.
+
+    A file that only begins with a rule has no front matter.
+    """
+    head, _, rest = text.partition("\n")
+    lines = rest.split("\n") if head.rstrip() == "---" else []
+    end = next((at for at, line in enumerate(lines) if line.rstrip() in ("---", "...")), None)
+    if end is None:
+        return {}, text, None
+    front = "\n".join(lines[:end])
+    if len(front) > MAX_FRONT_MATTER:
+        return {}, text, None
+    body = "\n".join(lines[end + 1 :])
+    try:
+        said: object = yaml.safe_load(front)
+        plain = _plain(said, iter(range(MAX_VALUES)))
+    except StopIteration:
+        return {}, body, "its front matter repeats itself by `*`, and is left out"
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError):
+        return {}, body, "its front matter is no YAML, and left out"
+    if plain is None:
+        return {}, body, None
+    return (plain, body, None) if isinstance(plain, dict) else ({}, text, None)
+
+
+def _told(front: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Return the tags, date and metadata of a front matter as fields of a memory, and a note on what cannot be used."""
+    notes: list[str] = []
+    given: dict[str, Any] = {}
+    said = front.get("tags", front.get("tag"))
+    if isinstance(said, str):
+        said = said.split(",") if "," in said else said.split()
+    tags = [str(tag).strip().removeprefix("#") for tag in cast("list[object]", said)] if isinstance(said, list) else []
+    kept = [tag for tag in dict.fromkeys(tags) if tag and len(tag) <= MAX_TAG_CHARACTERS][:MAX_TAGS]
+    if kept:
+        given["tags"] = kept
+    if len(kept) < len(set(tags) - {""}):
+        notes.append(f"of its tags those over {MAX_TAG_CHARACTERS} characters, or after the first {MAX_TAGS}")
+    name = next((name for name in _DATES if front.get(name) not in (None, "")), None)
+    if name is not None:
+        try:
+            given["valid_from"] = moment_of(front[name])
+        except ValueError:
+            notes.append(f"its {name} {str(front[name])[:40]!r}, which is no date")
+    others = {key: value for key, value in front.items() if key not in ("tags", "tag")}
+    if others:
+        given["metadata"] = others
+    return given, f"left out: {'; '.join(notes)}" if notes else None
+
+
+def _plain(value: object, budget: Iterator[int]) -> JsonValue:
+    """Return a value of YAML as JSON. Raises StopIteration for one of too many values: `*a` repeats all of `&a`."""
+    next(budget)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, list):
+        return [_plain(each, budget) for each in cast("list[object]", value)]
+    if isinstance(value, dict):
+        return {str(key): _plain(each, budget) for key, each in cast("dict[object, object]", value).items()}
+    return value if isinstance(value, float) and isfinite(value) else str(value)

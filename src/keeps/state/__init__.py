@@ -1,0 +1,1 @@
+"""State that agents share: plan state, plans, tasks, sessions, items, transcripts."""

@@ -1,0 +1,342 @@
+"""Items: operations in order, in one transaction; what they are found by is embedded before it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+from pgvector import HalfVector
+
+from keeps.base.clock import Clock
+from keeps.base.fairness import acting_for
+from keeps.base.scope import Scope
+from keeps.models.embedder import Embedder, Embedding
+from keeps.state.items import store
+from keeps.state.items.filters import compile_filter
+from keeps.state.items.store import EMBEDDED_CHARACTERS, WHOLE, ItemRow
+from keeps.store.db.answers import Answer, Kept
+from keeps.store.db.fitting import MOST_WHOLE, cost_of
+from keeps.store.db.session import Database, Row, Tx
+from keeps.store.tenants.service import Introducer
+from keeps_client.errors import PayloadTooLargeError, UnavailableError, ValidationFailedError
+from keeps_client.models import (
+    DeleteItem,
+    GetItem,
+    Item,
+    ItemBatch,
+    ItemReads,
+    ItemResult,
+    ItemResults,
+    ListKeys,
+    ListNamespaces,
+    Page,
+    PutItem,
+    SearchItems,
+    SweepItems,
+    UserNamespaces,
+)
+
+Operation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | ListKeys | SweepItems
+
+
+AT_ONCE = 200
+"""So many items are read by one statement."""
+MOST_LISTINGS = 10
+MOST_SECONDS = 10.0
+"""How long the reading operations of a batch may take together."""
+ROW_BYTES = 500
+"""What an item takes in an answer beside its namespace, key and value."""
+
+
+class _Budget:
+    """What the reading operations of a batch may answer together, and how long they may take."""
+
+    def __init__(self) -> None:
+        self._spent = 0
+        self._ends = time.monotonic() + MOST_SECONDS
+
+    def read(self, rows: Sequence[Row]) -> list[ItemRow]:
+        """Read rows, counted. Raises PayloadTooLargeError where it is too much by now."""
+        self._count(sum(cost_of(row["value"], row["namespace"], row["key"]) + ROW_BYTES for row in rows))
+        return [ItemRow.read(row) for row in rows]
+
+    def names(self, namespaces: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Count namespaces. Raises PayloadTooLargeError where it is too much by now."""
+        self._count(sum(ROW_BYTES + sum(map(len, labels)) for labels in namespaces))
+        return namespaces
+
+    def check_time(self) -> None:
+        """Raise PayloadTooLargeError where the operations took too long by now."""
+        if time.monotonic() > self._ends:
+            raise PayloadTooLargeError(
+                f"this batch reads for over {MOST_SECONDS:.0f} s; send its operations in several"
+            )
+
+    def _count(self, cost: int) -> None:
+        self._spent += cost
+        if self._spent > MOST_WHOLE:
+            raise PayloadTooLargeError("what this batch would answer is too much at once; ask for less, in several")
+
+
+class ItemService:
+    """A store of JSON values for each user."""
+
+    def __init__(
+        self,
+        database: Database,
+        introducer: Introducer,
+        embedder: Embedder | None,
+        clock: Clock,
+        notice: Callable[[Scope], None],
+    ) -> None:
+        """`notice`: told whose items wait for their vectors."""
+        self._database = database
+        self._introducer = introducer
+        self._embedder = embedder
+        self._clock = clock
+        self._notice = notice
+
+    async def read(self, scope: Scope, batch: ItemReads) -> ItemResults:
+        """Get, search and list. Times to live begin anew after that, where it was asked."""
+        _check_listings(batch.operations)
+        return ItemResults.model_construct(results=await self._read(scope, batch.operations, batch.omit_expired))
+
+    async def batch(self, scope: Scope, batch: ItemBatch) -> ItemResults:
+        """Operations in order, all of them or none. While the model is away items are stored, and found by meaning when
+        it is back."""
+        ops = batch.operations
+        _check_listings(ops)
+        if not any(isinstance(each, PutItem | DeleteItem | SweepItems) for each in ops):
+            return ItemResults.model_construct(results=await self._read(scope, ops, batch.omit_expired))
+        questions = await self._questions(scope, ops)
+        embedded, waiting = await self._embedded(scope, [each for each in ops if isinstance(each, PutItem)])
+
+        again = partial(self._read_again, ops, questions, omit_expired=batch.omit_expired)
+        answer: Answer[ItemResults] = Answer(lambda _: Kept(True), again)
+        write = self._introducer.writing(scope, answer)
+        async for attempt in write:
+            async with attempt as tx:
+                touched: list[UUID] = []
+                budget = _Budget()
+                puts = 0
+                results: list[ItemResult] = []
+                for kind, group in itertools.groupby(ops, type):
+                    same = list(group)
+                    if kind is PutItem:
+                        put = [each for each in same if isinstance(each, PutItem)]
+                        await self._put(tx, put, puts, embedded, waiting)
+                        puts += len(put)
+                        results += [ItemResult() for _ in put]
+                    elif kind is DeleteItem:
+                        gone = [
+                            (store.stored(each.namespace), each.key) for each in same if isinstance(each, DeleteItem)
+                        ]
+                        await store.delete(tx, gone, self._clock())
+                        results += [ItemResult() for _ in gone]
+                    elif kind is SweepItems:
+                        results += [ItemResult(removed=await store.sweep(tx, self._clock())) for _ in same]
+                    else:
+                        results += await self._run(tx, same, questions, batch.omit_expired, touched, budget)
+                if touched:
+                    await store.refresh(tx, touched, self._clock())
+                write.result = ItemResults.model_construct(results=results)
+        if waiting:
+            self._notice(scope)
+        return write.result
+
+    async def _put(
+        self,
+        tx: Tx,
+        puts: Sequence[PutItem],
+        before: int,
+        embedded: Mapping[int, dict[str, Embedding]],
+        waiting: Set[int],
+    ) -> None:
+        """Store items; of several puts of one key the last. `before`: number of puts of the batch before these."""
+        last = {(put.namespace, put.key): position for position, put in enumerate(puts)}
+        chosen = sorted(last.values())
+        vectors = {row: embedded.get(before + position, {}) for row, position in enumerate(chosen)}
+        later = [row for row, position in enumerate(chosen) if before + position in waiting]
+        model = self._embedder.model if self._embedder else None
+        await store.put(tx, [puts[position] for position in chosen], vectors, later, model, self._clock())
+
+    async def _read_again(
+        self, ops: Sequence[Operation], questions: dict[str, HalfVector], tx: Tx, _: object, *, omit_expired: bool
+    ) -> ItemResults:
+        """Answer a repeated batch: what was written stays written, and what was read is read anew."""
+        results: list[ItemResult] = []
+        budget = _Budget()
+        for operation in ops:
+            if isinstance(operation, GetItem | SearchItems | ListNamespaces | ListKeys):
+                results += await self._run(tx, [operation], questions, omit_expired, [], budget)
+            else:
+                results.append(ItemResult())
+        return ItemResults.model_construct(results=results)
+
+    async def all_namespaces(self, scope: Scope, limit: int, after: str) -> Page[UserNamespaces]:
+        """Users of the tenant and where they have items: about `limit` namespaces at once."""
+        found: list[UserNamespaces] = []
+        count = 0
+        async with self._database.scoped(scope) as tx:
+            owners = await store.owners(tx, after, limit)
+            for user_id in owners:
+                await tx.become(Scope(scope.tenant_id, user_id))
+                names = await store.namespaces(tx, None)
+                found.append(UserNamespaces(user_id=user_id, namespaces=names))
+                count += len(names)
+                if count >= limit:
+                    break
+        more = len(found) < len(owners) or len(owners) == limit
+        return Page(items=found, next_cursor=found[-1].user_id if more and found else None)
+
+    async def sweep_user(self, scope: Scope, now: datetime) -> int:
+        """Remove the user's items whose time is over at a moment; return their number."""
+        removed = 0
+        while True:
+            done = 0
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    done = await store.sweep(tx, now)
+            if not done:
+                return removed
+            removed += done
+
+    async def _read(self, scope: Scope, ops: Sequence[Operation], omit_expired: bool) -> list[ItemResult]:
+        questions = await self._questions(scope, ops)
+        touched: list[UUID] = []
+        async with self._database.scoped(scope) as tx:
+            results = await self._run(tx, ops, questions, omit_expired, touched, _Budget())
+        if touched:
+            async for attempt in self._database.writing(scope):
+                async with attempt as tx:
+                    await store.refresh(tx, touched, self._clock())
+        return results
+
+    async def _run(
+        self,
+        tx: Tx,
+        ops: Sequence[Operation],
+        questions: dict[str, HalfVector],
+        omit_expired: bool,
+        touched: list[UUID],
+        budget: _Budget,
+    ) -> list[ItemResult]:
+        """Operations that read. `touched`: of which items the time to live begins anew."""
+        now = self._clock()
+        living_at = now if omit_expired else None
+        held: dict[tuple[str, str], Row] = {}
+        gets = list({(store.stored(each.namespace), each.key) for each in ops if isinstance(each, GetItem)})
+        for start in range(0, len(gets), AT_ONCE):
+            found = await store.get(tx, gets[start : start + AT_ONCE], living_at)
+            held |= {(row["namespace"], row["key"]): row for row in found}
+        names: list[tuple[str, ...]] | None = None
+        results: list[ItemResult] = []
+        for each in ops:
+            budget.check_time()
+            rows: list[ItemRow] = []
+            match each:
+                case GetItem():
+                    row = held.get((store.stored(each.namespace), each.key))
+                    rows = budget.read([] if row is None else [row])
+                    results.append(_result(item=rows[0].item() if rows else None))
+                case SearchItems():
+                    kept, more = await self._search(tx, each, questions, living_at)
+                    rows = budget.read(kept)
+                    items = [row.item() for row in rows]
+                    results.append(_result(items=items, more=more or len(kept) == AT_ONCE < each.limit))
+                case ListKeys():
+                    found = await store.keys(tx, each.prefix, each.after, living_at, each.limit)
+                    results.append(_result(items=[row.item() for row in budget.read(found)]))
+                case ListNamespaces():
+                    names = await store.namespaces(tx, living_at) if names is None else names
+                    results.append(_result(namespaces=budget.names(await asyncio.to_thread(matching, names, each))))
+                case _:
+                    raise AssertionError("an operation that reads is one of four")
+            if isinstance(each, GetItem | SearchItems) and each.refresh_ttl:
+                touched += [row.row_id for row in rows if row.ttl_minutes is not None]
+        return results
+
+    async def _search(
+        self, tx: Tx, search: SearchItems, questions: dict[str, HalfVector], living_at: datetime | None
+    ) -> tuple[Sequence[Row], bool]:
+        question, limit = questions.get(search.query or ""), min(search.limit, AT_ONCE)
+        if question is None or self._embedder is None:
+            condition = compile_filter(search.filter, 8)
+            return await store.newest(tx, search.prefix, condition, living_at, limit, search.offset)
+        condition = compile_filter(search.filter, 10)
+        model = self._embedder.model
+        return await store.nearest(tx, search.prefix, question, model, condition, living_at, limit, search.offset)
+
+    async def _questions(self, scope: Scope, ops: Sequence[Operation]) -> dict[str, HalfVector]:
+        """Each question as a vector; none without a model."""
+        texts = list(dict.fromkeys(each.query for each in ops if isinstance(each, SearchItems) and each.query))
+        vectors = await self._vectors(scope, texts) if texts and self._embedder else []
+        return {text: HalfVector(each.sentence) for text, each in zip(texts, vectors, strict=bool(vectors))}
+
+    async def _embedded(
+        self, scope: Scope, puts: Sequence[PutItem]
+    ) -> tuple[dict[int, dict[str, Embedding]], Set[int]]:
+        """By the position of a put: the vectors of its texts, by name; and which wait for theirs, since the model is
+        away."""
+        if self._embedder is None:
+            return {}, frozenset()
+        texts = [
+            (position, field, text)
+            for position, each in enumerate(puts)
+            if each.index
+            for field, text in (each.texts if each.texts is not None else {WHOLE: store.whole_text(each.value)}).items()
+            if text
+        ]
+        found: dict[int, dict[str, Embedding]] = {}
+        try:
+            vectors = await self._vectors(scope, [text for _, _, text in texts]) if texts else []
+        except UnavailableError:
+            return {}, {position for position, _, _ in texts}
+        for (position, field, _), vector in zip(texts, vectors, strict=True):
+            found.setdefault(position, {})[field] = vector
+        return found, frozenset()
+
+    async def _vectors(self, scope: Scope, texts: Sequence[str]) -> list[Embedding]:
+        assert self._embedder is not None
+        with acting_for(scope.tenant_id):
+            return await self._embedder.embed([text[:EMBEDDED_CHARACTERS] for text in texts])
+
+
+def _check_listings(ops: Sequence[Operation]) -> None:
+    """Each looks at all namespaces of the user."""
+    if sum(isinstance(each, ListNamespaces) for each in ops) > MOST_LISTINGS:
+        raise ValidationFailedError(f"a batch lists namespaces at most {MOST_LISTINGS} times; send several")
+
+
+def matching(names: Sequence[tuple[str, ...]], wanted: ListNamespaces) -> list[tuple[str, ...]]:
+    """Of namespaces in order those that a listing asks for. Pure."""
+
+    def fits(part: Sequence[str], pattern: Sequence[str]) -> bool:
+        return len(part) == len(pattern) and all(
+            asked in ("*", label) for label, asked in zip(part, pattern, strict=True)
+        )
+
+    found = [
+        each
+        for each in names
+        if fits(each[: len(wanted.prefix)], wanted.prefix)
+        and fits(each[len(each) - len(wanted.suffix) :] if len(wanted.suffix) <= len(each) else (), wanted.suffix)
+    ]
+    cut = sorted({each[: wanted.max_depth] for each in found})
+    return cut[wanted.offset : wanted.offset + wanted.limit]
+
+
+def _result(
+    item: Item | None = None,
+    items: Sequence[Item] = (),
+    namespaces: Sequence[tuple[str, ...]] = (),
+    *,
+    more: bool = False,
+) -> ItemResult:
+    """Every field is given: what is left out, pydantic would look up anew each time."""
+    return ItemResult.model_construct(item=item, items=list(items), namespaces=list(namespaces), removed=0, more=more)

@@ -1,0 +1,159 @@
+"""Statements on sessions."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from uuid import UUID
+
+from keeps.base.clock import new_id
+from keeps.base.scope import Scope
+from keeps.base.text.trust import origin_of
+from keeps.store.db.fitting import fetch_page
+from keeps.store.db.session import Row, Tx
+from keeps.store.db.statements import Statements
+from keeps.store.events import store as events
+from keeps.store.events.store import NewEvent
+from keeps_client.models import Note, Session, SessionNotes
+from keeps_client.models.events import EventType
+
+QUERIES = Statements("keeps.state.sessions")
+
+
+async def get(tx: Tx, session_id: str) -> Session | None:
+    row = await tx.fetch_row(QUERIES["session_get"], tx.scope.tenant_id, tx.scope.user_id, session_id)
+    return None if row is None else session_from_row(row)
+
+
+async def page(
+    tx: Tx, ended: bool | None, after: tuple[datetime, str] | None, limit: int
+) -> tuple[list[Session], bool]:
+    """One page, newest first; and whether there are more."""
+    created_at, session_id = after or (None, None)
+    asked = (tx.scope.tenant_id, tx.scope.user_id, created_at, session_id, limit + 1, ended)
+    kept, more = await fetch_page(tx, QUERIES["session_list"], *asked, limit=limit, columns=("metadata",))
+    return [session_from_row(row) for row in kept], more
+
+
+async def insert(tx: Tx, session: Session) -> bool:
+    """Store a new session with its event; False where it is there already."""
+    image = _image(session)
+    if await tx.fetch_row(QUERIES["session_insert"], image) is None:
+        return False
+    await _log(tx, "session.created", session, image)
+    return True
+
+
+async def ensure(tx: Tx, session_id: str, now: datetime) -> None:
+    """Make the session that something names, unless it is there."""
+    await insert(
+        tx,
+        Session(
+            session_id=session_id,
+            tenant_id=tx.scope.tenant_id,
+            user_id=tx.scope.user_id,
+            agent_id=tx.scope.agent_id,
+            metadata={},
+            plan_count=0,
+            last_interaction=now,
+            last_activity=now,
+            version=1,
+            created_at=now,
+            updated_at=now,
+        ),
+    )
+
+
+async def replace(tx: Tx, session: Session) -> None:
+    image = _image(session)
+    await tx.execute(QUERIES["session_replace"], image)
+    await _log(tx, "session.updated", session, image)
+
+
+async def delete(tx: Tx, session_id: str, now: datetime) -> bool:
+    """Remove a session, and what its events say; its plans stay, without a session."""
+    who = (tx.scope.tenant_id, tx.scope.user_id, session_id)
+    plans = await tx.fetch(QUERIES["session_leave"], *who)
+    if await tx.fetch_row(QUERIES["session_delete"], *who) is None:
+        return False
+    await tx.execute(QUERIES["session_redact"], session_id)
+    agent = tx.scope.agent_id
+    news = [
+        NewEvent(new_id(), "plan.updated", row["plan_id"], now, "private", agent, {"plan": json.loads(row["image"])})
+        for row in plans
+    ]
+    data = {"session_id": session_id}
+    await events.append(tx, [*news, NewEvent(new_id(), "session.deleted", session_id, now, "private", agent, data)])
+    return True
+
+
+def session_from_row(row: Row) -> Session:
+    values = dict(row)
+    values["metadata"] = json.loads(values["metadata"])
+    return Session.model_construct(last_interaction=values["last_activity"], **values)
+
+
+def _image(session: Session) -> str:
+    return session.model_dump_json(exclude={"plan_count", "last_activity"})
+
+
+async def _log(tx: Tx, kind: EventType, session: Session, image: str) -> None:
+    data = {"session": json.loads(image)}
+    await events.append(
+        tx, [NewEvent(new_id(), kind, session.session_id, session.updated_at, "private", tx.scope.agent_id, data)]
+    )
+
+
+async def get_notes(tx: Tx, session_id: str, now: datetime) -> SessionNotes | None:
+    who = (tx.scope.tenant_id, tx.scope.user_id, session_id, notes_owner(tx.scope))
+    row = await tx.fetch_row(QUERIES["session_notes_get"], *who, now)
+    return None if row is None else SessionNotes.model_validate_json(row["notes"])
+
+
+async def put_notes(tx: Tx, notes: SessionNotes, consolidate_at: datetime) -> None:
+    who = (tx.scope.tenant_id, tx.scope.user_id, notes.session_id, notes_owner(tx.scope))
+    await tx.execute(QUERIES["session_notes_put"], *who, notes.model_dump_json(), consolidate_at, notes.expires_at)
+
+
+async def notes_due(tx: Tx, now: datetime, limit: int) -> list[tuple[str, SessionNotes]]:
+    """Of conversations that ended, or were left, and whose essence is not kept yet: whose notes, and the notes."""
+    rows = await tx.fetch(QUERIES["session_notes_due"], tx.scope.tenant_id, tx.scope.user_id, now, limit)
+    return [(row["agent_id"], SessionNotes.model_validate_json(row["notes"])) for row in rows]
+
+
+async def notes_done(tx: Tx, notes: SessionNotes, agent_id: str, again_at: datetime | None = None) -> None:
+    """Consolidated, or with `again_at` to be later; notes that went on meanwhile stay as they are."""
+    who = (tx.scope.tenant_id, tx.scope.user_id, notes.session_id, agent_id)
+    await tx.execute(QUERIES["session_notes_consolidated"], *who, notes.message_count, again_at)
+
+
+async def messages(tx: Tx, session_id: str, limit: int, agent_id: str = "") -> list[tuple[UUID, Note]]:
+    """The last messages of a conversation, oldest first, with the ids of their memories; with `agent_id` only that
+    agent's."""
+    who = (tx.scope.tenant_id, tx.scope.user_id, session_id)
+    rows = await tx.fetch(QUERIES["session_messages"], *who, limit, agent_id)
+    found: list[tuple[UUID, Note]] = []
+    for row in reversed(rows):
+        own = origin_of(row["role"], row["source"], json.loads(row["metadata"])) == "own"
+        note = Note(
+            kind="message", text=row["content"], role=(row["role"] or "user") if own else "tool", at=row["valid_from"]
+        )
+        found.append((row["memory_id"], note))
+    return found
+
+
+async def drop_notes(tx: Tx, session_id: str) -> None:
+    """Notes that were made of something that is forgotten: they are made again when they are asked for."""
+    await tx.execute(QUERIES["session_notes_drop"], tx.scope.tenant_id, tx.scope.user_id, session_id)
+
+
+async def made_of(tx: Tx, memory_id: UUID, session_id: str | None) -> list[UUID]:
+    """What was made of a message: facts that were read in it, and the summaries of its conversation."""
+    who = (tx.scope.tenant_id, tx.scope.user_id)
+    rows = await tx.fetch(QUERIES["memories_made_of"], *who, str(memory_id), session_id)
+    return [row["memory_id"] for row in rows]
+
+
+def notes_owner(scope: Scope) -> str:
+    """The agent whose own token asks: it has notes of its own, of what it may see; empty for the user's."""
+    return scope.bound_agent

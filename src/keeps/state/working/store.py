@@ -1,0 +1,206 @@
+"""Statements on working memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from keeps.base.clock import new_id
+from keeps.store.db.fitting import fetch_page
+from keeps.store.db.session import Row, Tx
+from keeps.store.db.statements import Statements
+from keeps.store.events import store as events
+from keeps.store.events.store import NewEvent
+from keeps_client.errors import ValidationFailedError
+from keeps_client.models import AtomicResult, WorkingItem
+from keeps_client.models.common import storable_json
+
+QUERIES = Statements("keeps.state.working")
+OF_AN_APP = "app:"
+"""Begins the id of the plan whose keys all users of an app share: its transcripts carry them."""
+MAX_APP_BYTES = 4 << 20
+
+
+async def put(
+    tx: Tx,
+    plan_id: str,
+    key: str,
+    value: object,
+    *,
+    expires_at: datetime | None,
+    now: datetime,
+    expected: int | None,
+    workflow: bool = False,
+) -> WorkingItem | None:
+    """Store a value; None where another version than the expected one is there.
+
+    Raises:
+        ValidationFailedError: The state that an app shares would be too large.
+    """
+    asked = (
+        tx.scope.tenant_id,
+        plan_id,
+        key,
+        tx.scope.user_id,
+        json.dumps(value, ensure_ascii=False),
+        expires_at,
+        now,
+        expected,
+        new_id(),
+        tx.scope.agent_id,
+        workflow,
+    )
+    row = await tx.fetch_row(QUERIES["working_put"], *asked)
+    if row is None and await _end(tx, plan_id, key, now):
+        row = await tx.fetch_row(QUERIES["working_put"], *asked)
+    await _check_app(tx, plan_id)
+    return None if row is None else item_from_row(row)
+
+
+async def change(
+    tx: Tx,
+    plan_id: str,
+    key: str,
+    path: Sequence[str],
+    operation: str,
+    given: object,
+    now: datetime,
+    *,
+    workflow: bool = False,
+) -> AtomicResult:
+    """Change a value where it stands.
+
+    Args:
+        operation: append, extend, merge or increment.
+        given: The item, the items, the entries or the number.
+
+    Raises:
+        ValidationFailedError: The value would be larger than one that can be stored whole.
+    """
+    asked = (
+        tx.scope.tenant_id,
+        plan_id,
+        key,
+        tx.scope.user_id,
+        list(path),
+        operation,
+        json.dumps(given, ensure_ascii=False),
+        now,
+        new_id(),
+        tx.scope.agent_id,
+        workflow,
+    )
+    row = await tx.fetch_row(QUERIES["working_change"], *asked)
+    if row is None and await _end(tx, plan_id, key, now):
+        row = await tx.fetch_row(QUERIES["working_change"], *asked)
+    await _check_app(tx, plan_id)
+    result = _result(plan_id, path, row)
+    _check_size(key, result.value if row is None or row["whole"] is None else json.loads(row["whole"]))
+    return result
+
+
+async def get(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | None:
+    row = await tx.fetch_row(QUERIES["working_get"], tx.scope.tenant_id, plan_id, key, now)
+    return None if row is None else item_from_row(row)
+
+
+async def values(tx: Tx, plan_id: str, now: datetime) -> dict[str, JsonValue]:
+    """Return the values of the keys of a plan, as many as an app may share."""
+    row = await tx.fetch_row(QUERIES["working_values"], tx.scope.tenant_id, plan_id, now, MAX_APP_BYTES)
+    return {} if row is None or row["values"] is None else json.loads(row["values"])
+
+
+async def page(
+    tx: Tx, plan_id: str, now: datetime, after: str, limit: int, *, values: bool
+) -> tuple[list[WorkingItem], bool]:
+    """Return one page, by key, with or without the values, and whether there are more."""
+    asked = (tx.scope.tenant_id, plan_id, now, after, limit + 1, values)
+    kept, more = await fetch_page(tx, QUERIES["working_list"], *asked, limit=limit, columns=("value",))
+    return [item_from_row(row) for row in kept], more
+
+
+async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime, *, workflow: bool = False) -> list[str]:
+    """Remove one key or all, or all that a workflow made, and take their values out of the log. Returns the keys that
+    were there."""
+    rows = await tx.fetch(QUERIES["working_delete"], tx.scope.tenant_id, plan_id, key, now, workflow)
+    for redacted in [row["key"] for row in rows] if workflow else [key]:
+        await tx.execute(QUERIES["working_redact"], plan_id, redacted)
+    return [row["key"] for row in rows if not row["expired"]]
+
+
+async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
+    """Store an imported key with its event; False where it is there already."""
+    row = await tx.fetch_row(
+        QUERIES["working_add"],
+        tx.scope.tenant_id,
+        item.plan_id,
+        item.key,
+        tx.scope.user_id,
+        json.dumps(item.value, ensure_ascii=False),
+        item.version,
+        item.expires_at,
+        created_at,
+        item.updated_at,
+        item.workflow,
+    )
+    if row is None:
+        return False
+    data = {
+        "operation": "set",
+        "created_at": created_at.isoformat(),
+        **item.model_dump(mode="json", include={"plan_id", "key", "value", "version", "expires_at"}),
+        **({"workflow": True} if item.workflow else {}),
+    }
+    news = [NewEvent(new_id(), "plan.state.written", item.plan_id, item.updated_at, "private", None, data)]
+    await events.append(tx, news)
+    return True
+
+
+async def sweep(tx: Tx, now: datetime) -> None:
+    """Remove keys of the tenant whose time is over, a little at a time, and take their values out of the log."""
+    for row in await tx.fetch(QUERIES["working_sweep"], tx.scope.tenant_id, now):
+        await tx.execute(QUERIES["working_redact"], row["plan_id"], row["key"])
+
+
+async def _end(tx: Tx, plan_id: str, key: str, now: datetime) -> bool:
+    """Remove a key whose time is over, also from the log, so that what is written next is another key."""
+    if await tx.fetch_row(QUERIES["working_end"], tx.scope.tenant_id, plan_id, key, now) is None:
+        return False
+    await tx.execute(QUERIES["working_redact"], plan_id, key)
+    return True
+
+
+async def _check_app(tx: Tx, plan_id: str) -> None:
+    """Raise ValidationFailedError where the state that an app shares would be too large for every transcript of it."""
+    if not plan_id.startswith(OF_AN_APP):
+        return
+    row = await tx.fetch_row(QUERIES["working_bytes"], tx.scope.tenant_id, plan_id)
+    if row is not None and row["bytes"] > MAX_APP_BYTES:
+        raise ValidationFailedError(
+            f"shared_state: would be larger than {MAX_APP_BYTES >> 20} MiB in all of the app; set less, or remove keys"
+        )
+
+
+def item_from_row(row: Row) -> WorkingItem:
+    values = dict(row)
+    values["value"] = json.loads(values["value"])
+    return WorkingItem.model_construct(id=f"{values['plan_id']}/{values['key']}", **values)
+
+
+def _check_size(key: str, value: JsonValue) -> None:
+    try:
+        storable_json(value)
+    except ValueError as error:
+        raise ValidationFailedError(f"with this change the value of {key!r} {error}") from None
+
+
+def _result(plan_id: str, path: Sequence[str], row: Row | None) -> AtomicResult:
+    if row is None:
+        raise AssertionError("an upsert returns a row")
+    whole = ".".join((row["key"], *path))
+    return AtomicResult.model_construct(
+        plan_id=plan_id, path=whole, key=row["key"], value=json.loads(row["value"]), version=row["version"]
+    )

@@ -1,0 +1,1 @@
+"""PostgreSQL: transactions, schema, the event log, tenants, keys, webhooks."""

@@ -1,0 +1,53 @@
+"""Statements on API keys."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from keeps.store.db.session import Database, Row, Tx
+from keeps.store.db.statements import Statements
+from keeps_client.errors import UnavailableError
+from keeps_client.models import KeyInfo
+
+QUERIES = Statements("keeps.store.access")
+KEY_SECONDS = 3.0
+
+
+async def insert(tx: Tx, key: KeyInfo, key_hash: bytes) -> None:
+    await tx.execute(
+        QUERIES["key_insert"],
+        key.tenant_id,
+        key.key_id,
+        key.user_id,
+        key.agent_id,
+        key.name,
+        key_hash,
+        key.hint,
+        list(key.roles),
+        key.created_by,
+        key.created_at,
+        key.expires_at,
+    )
+
+
+async def keys(tx: Tx) -> list[KeyInfo]:
+    return [KeyInfo(**dict(row)) for row in await tx.fetch(QUERIES["key_list"], tx.scope.tenant_id)]
+
+
+async def revoke(tx: Tx, key_id: UUID, now: datetime) -> KeyInfo | None:
+    row = await tx.fetch_row(QUERIES["key_revoke"], tx.scope.tenant_id, key_id, now)
+    return None if row is None else KeyInfo(**dict(row))
+
+
+async def find(database: Database, key_hash: bytes) -> Row | None:
+    """Return a key's row, or None. Raises UnavailableError when no cell has it and one does not answer."""
+    answers = await database.cells.everywhere(QUERIES["key_find"], key_hash, seconds=KEY_SECONDS)
+    rows_by_cell = {cell: row for cell, rows in answers.items() for row in rows}
+    if len(rows_by_cell) > 1:  # a cell restored to a time before the tenant moved has an old row of the key
+        is_in = (await database.cells.trail(next(iter(rows_by_cell.values()))["tenant_id"]))[-1]
+        return rows_by_cell.get(is_in)
+    row = next(iter(rows_by_cell.values()), None)
+    if row is None and len(answers) < len(database.cells.names):
+        raise UnavailableError("a part of the database is away, and this key may be there; try again")
+    return row

@@ -1,0 +1,205 @@
+"""One PostgreSQL cell: its connections, and the queries that run without a tenant.
+
+`db/session.py` decides which cell a tenant is on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+import asyncpg
+
+from keeps.base.scope import Scope
+from keeps.base.telemetry.logs import log
+from keeps.store.db.errors import LOST, translated
+from keeps.store.db.pool import Pool
+from keeps.store.db.statements import Statement
+from keeps.store.db.transaction import ENTER_WRITE, Row, Tx, takes_long, translating
+from keeps_client.errors import UnavailableError
+
+Connection = asyncpg.Connection
+MAIN = "main"
+"""Name of the cell that Keeps is opened on. With several cells, its directory says where each tenant is."""
+ACQUIRE_TIMEOUT_SECONDS = 10.0
+LONG_TIMEOUT_SECONDS = 30.0
+"""Wait for a connection of the pool for long work, in seconds."""
+LONG_CONNECTIONS = 3
+"""Connections for jobs, verification and similar work, which must not take those of requests."""
+AWAY_SECONDS = 5.0
+"""Seconds during which a cell that did not answer is skipped by queries to all cells."""
+DEAD_SECONDS = 1.0
+"""Seconds after a failed start of a server before the next attempt, for all callers."""
+REVIVE_SECONDS = 60.0
+"""Seconds that callers wait for a server to restart; its recovery may take longer."""
+_FULL = "the database's disk is full; make room and try again"
+
+
+class Server(Protocol):
+    """An embedded server and the home that it serves."""
+
+    home: Path
+
+    def url(self, role: str) -> str: ...
+
+    async def revive(self) -> None: ...
+
+    def is_full(self) -> bool: ...
+
+
+class Cell:
+    """A named PostgreSQL.
+
+    Args:
+        server: The embedded server behind this cell, which is restarted when it is gone.
+        direct: A pool on the same server that bypasses the pooler, for connections that listen.
+    """
+
+    def __init__(self, name: str, pool: Pool, server: Server | None = None, direct: Pool | None = None) -> None:
+        self.name = name
+        self.pool = pool
+        self.server = server
+        self._direct = direct or pool
+        self._long_pool = pool.apart(LONG_CONNECTIONS)
+        self._closed = False
+        self._away_until = self._dead_until = 0.0
+        self._reviving: asyncio.Task[None] | None = None
+
+    @property
+    def away(self) -> bool:
+        """Return whether the cell recently failed to answer."""
+        return time.monotonic() < self._away_until
+
+    def missed(self) -> None:
+        self._away_until = time.monotonic() + AWAY_SECONDS
+
+    async def begin(self, scope: Scope, enter: Statement) -> Tx | str:
+        """Begin a transaction as `scope`, to be ended by `ending`.
+
+        Returns:
+            The transaction, or the name of the cell that the tenant is on.
+        """
+        pool = self._long_pool if takes_long() else self.pool
+        connection = await self._acquire(pool, scope.tenant_id)
+        reads = enter is not ENTER_WRITE and not takes_long()
+        tx = Tx(connection, pool, scope, self.name, reads=reads)
+        try:
+            with translating():
+                elsewhere = await tx.enter(enter)
+        except BaseException:
+            pool.release(connection, scope.tenant_id)
+            raise
+        if elsewhere is None:
+            return tx
+        pool.release(connection, scope.tenant_id)
+        return elsewhere
+
+    async def _acquire(self, pool: Pool, tenant_id: str = "") -> asyncpg.Connection:
+        seconds = LONG_TIMEOUT_SECONDS if pool is self._long_pool else ACQUIRE_TIMEOUT_SECONDS
+        try:
+            return await pool.acquire(seconds, tenant_id)
+        except TimeoutError:
+            raise UnavailableError(
+                f"no database connection became free in {seconds:.0f} s; too many callers at once"
+            ) from None
+        except (asyncpg.PostgresError, *LOST) as error:
+            if self.server is None or self._closed:
+                raise self._unreachable(error) from error
+        await self._revive(self.server)
+        try:
+            return await pool.acquire(seconds, tenant_id)
+        except (asyncpg.PostgresError, *LOST) as error:
+            raise self._unreachable(error) from error
+
+    async def _revive(self, server: Server) -> None:
+        """Restart the server once for all callers that wait.
+
+        After a failed start no caller tries again for DEAD_SECONDS. The reason is in the log, because callers need not
+        know where the data is.
+        """
+        if time.monotonic() >= self._dead_until:
+            if self._reviving is None or self._reviving.done():
+                self._reviving = asyncio.create_task(server.revive())
+                self._reviving.add_done_callback(self._revived)
+            try:
+                async with asyncio.timeout(REVIVE_SECONDS):
+                    await asyncio.shield(self._reviving)
+            except TimeoutError:
+                raise UnavailableError("the database is starting, which takes long; try again later") from None
+            except (UnavailableError, OSError):
+                pass
+            else:
+                return
+        raise UnavailableError(_FULL if server.is_full() else "the database does not start again; the log says why")
+
+    def _revived(self, done: asyncio.Task[None]) -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            self._dead_until = time.monotonic() + DEAD_SECONDS
+            log().error("the database does not start again", cell=self.name, error=str(error))
+
+    async def privileged_read(self, statement: Statement, *values: object, seconds: float | None = None) -> list[Row]:
+        """Read what belongs to no tenant (catalogue, settings), with no tenant set.
+
+        `seconds` limits the whole read; None means no limit.
+        """
+        connection = await self._soon(seconds)
+        try:
+            return await connection.fetch(statement.text, *values, timeout=seconds)
+        except asyncio.CancelledError:
+            connection.terminate()  # it is still busy with this
+            raise
+        except (asyncpg.PostgresError, *LOST) as error:
+            if isinstance(error, TimeoutError):
+                connection.terminate()
+            raise translated(error) or error from error
+        except AttributeError as error:  # asyncpg's, of a connection that was ended meanwhile
+            if not connection.is_closed():
+                raise
+            raise self._unreachable(error) from error
+        finally:
+            self.pool.release(connection)
+
+    async def _soon(self, seconds: float | None) -> Connection:
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._acquire(self.pool)
+        except TimeoutError as error:
+            raise self._unreachable(error) from error
+
+    @asynccontextmanager
+    async def dedicated_connection(self) -> AsyncGenerator[asyncpg.Connection]:
+        """Open a connection outside the pool, as the serving role, for the queue, which listens on it.
+
+        No tenant is set on it, so it sees no tenant's rows. Raises UnavailableError when the server is gone.
+        """
+        connection = await self._acquire(self.pool)
+        self.pool.release(connection)  # the server is there, or was brought back
+        try:
+            connection = await self._direct.connect_apart()
+        except (asyncpg.PostgresError, *LOST) as error:
+            raise self._unreachable(error) from error
+        try:
+            yield connection
+        finally:
+            connection.terminate()
+
+    async def close(self) -> None:
+        self._closed = True
+        for pool in (self.pool, self._long_pool):
+            try:
+                await asyncio.wait_for(pool.close(), 10)
+            except (TimeoutError, *LOST):
+                pool.terminate()
+
+    def _unreachable(self, error: BaseException) -> UnavailableError:
+        """Return the error for an unreachable server; it names a full disk if there is one.
+
+        A server whose disk is full stops, starts and stops again, so callers in between learn the reason, too.
+        """
+        if self.server is not None and self.server.is_full():
+            return UnavailableError(_FULL)
+        return UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again")

@@ -1,0 +1,249 @@
+"""Access to the database. Nothing else opens a transaction.
+
+    async with database.scoped(scope) as tx:            # reads
+    async for attempt in database.writing(scope):       # writes, retried when PostgreSQL asks for it
+        async with attempt as tx:
+
+The first statement of a transaction sets its tenant and user, by settings that are local to it, so it is safe behind
+PgBouncer in transaction mode. Writers of one tenant take turns (an advisory lock until commit): event numbers follow
+the order of commits without gaps, and what a writer has read stays true until it commits.
+
+A tenant is on one PostgreSQL, a cell. Its cell is cached; if the cache is wrong, as after a move, the cell itself says
+so in that first statement, and the transaction begins in the right cell without the caller noticing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeVar, overload
+
+from keeps.base.fairness import TenantLocks
+from keeps.base.scope import Scope
+from keeps.store.db.answers import Answer
+from keeps.store.db.cell import ACQUIRE_TIMEOUT_SECONDS, MAIN, Cell, Connection, Server
+from keeps.store.db.cells import CellAddress, Cells
+from keeps.store.db.pool import Pool
+from keeps.store.db.repeats import current_request, known_answer
+from keeps.store.db.standbys import Standbys
+from keeps.store.db.statements import Statement, Statements
+from keeps.store.db.transaction import (
+    ENTER_READ,
+    ENTER_WRITE,
+    Row,
+    Tx,
+    current_trace,
+    forbid_inside_transaction,
+    taking_long,
+    traced,
+)
+from keeps.store.db.writing import Writing
+from keeps_client.errors import UnavailableError
+
+__all__ = [
+    "MAIN",
+    "Cell",
+    "Connection",
+    "Database",
+    "Row",
+    "Tx",
+    "Writing",
+    "current_trace",
+    "forbid_inside_transaction",
+    "taking_long",
+    "traced",
+]
+
+ResultT = TypeVar("ResultT")
+
+_QUERIES = Statements("keeps.store.db")
+WRITER_TIMEOUT_SECONDS = 30.0
+"""Seconds that a writer waits for the others of its tenant, without holding a connection."""
+MOVING_SECONDS = 10.0
+"""Seconds that a caller waits for a tenant that each of two cells says is in the other."""
+ROUTES = 200_000
+HOPS = 3
+
+
+class Database:
+    """Opens transactions on the main cell and on those of its directory.
+
+    Args:
+        opening: Opens another cell.
+        direct: A pool that bypasses the pooler.
+        standbys: Copies of the main cell, for reads.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        server: Server | None = None,
+        opening: Callable[[CellAddress], Awaitable[Cell]] | None = None,
+        *,
+        direct: Pool | None = None,
+        standbys: Sequence[Pool] = (),
+    ) -> None:
+        self.main = Cell(MAIN, pool, server, direct)
+        self._standbys = Standbys(pool, standbys) if standbys else None
+        self.cells = Cells(self.main, opening)
+        self._routes: dict[str, str] = {}
+        self._turns, self._reading_turns = TenantLocks(), TenantLocks()
+        self.on_commit: Callable[[str], None] | None = None
+        """Called with the tenant of each write that this process commits."""
+
+    @property
+    def standbys(self) -> list[Cell]:
+        """Return the copies of the main cell that serve reads."""
+        return [] if self._standbys is None else self._standbys.cells
+
+    def scoped(self, scope: Scope) -> AbstractAsyncContextManager[Tx]:
+        """Open a read-only transaction as `scope`.
+
+        Raises UnavailableError when no connection is free in time or the server is gone.
+        """
+        return self._transaction(scope, ENTER_READ)
+
+    @asynccontextmanager
+    async def reading(self, scope: Scope) -> AsyncGenerator[Tx]:
+        """Open a read-only transaction that a standby may serve.
+
+        It sees everything that was committed before it began; while the main cell is away, everything that this process
+        has seen.
+        """
+        standbys = None if scope.tenant_id in self._routes else self._standbys
+        tx = None if standbys is None else await standbys.begin(scope)
+        if tx is None:
+            async with self.scoped(scope) as tx:
+                yield tx
+        else:
+            async with tx.ending():
+                yield tx
+
+    @asynccontextmanager
+    async def scoped_in_turn(self, scope: Scope) -> AsyncGenerator[Tx]:
+        """Open a read-only transaction for work that takes seconds of the database, one at a time for each tenant."""
+        async with (
+            _turn(self._reading_turns, scope, ACQUIRE_TIMEOUT_SECONDS, "readers that look far"),
+            self.reading(scope) as tx,
+        ):
+            yield tx
+
+    @overload
+    def writing(self, scope: Scope) -> Writing[None]: ...
+
+    @overload
+    def writing(self, scope: Scope, answer: Answer[ResultT]) -> Writing[ResultT]: ...
+
+    def writing(self, scope: Scope, answer: Answer[Any] | None = None) -> Writing[Any]:
+        """Return the attempts of a write; `answer` stores its result for a request that may be sent again."""
+        return Writing(self, scope, answer)
+
+    @asynccontextmanager
+    async def write_transaction(self, scope: Scope) -> AsyncGenerator[Tx]:
+        """Open one transaction that writes, for one attempt of a `Writing`."""
+        forbid_inside_transaction("another transaction")  # which would wait for its own turn
+        async with _turn(self._turns, scope, WRITER_TIMEOUT_SECONDS, "writers"):
+            tx = await self._begin(scope, ENTER_WRITE)
+            async with tx.ending():
+                yield tx
+
+    def committed(self, tenant_id: str) -> None:
+        """Note a committed write of this process."""
+        if self._standbys is not None:
+            self._standbys.wrote(tenant_id)
+        if self.on_commit is not None:
+            self.on_commit(tenant_id)
+
+    async def answered(self, scope: Scope, answer: Answer[ResultT]) -> ResultT | None:
+        """Return the earlier answer of this request, for a caller that acts outside the database first."""
+        request = current_request()
+        if request is None:
+            return None
+        async with self.scoped(scope) as tx:
+            return await known_answer(tx, request.by(scope.acting_user), answer)
+
+    @asynccontextmanager
+    async def _transaction(self, scope: Scope, enter: Statement) -> AsyncGenerator[Tx]:
+        forbid_inside_transaction("another transaction")
+        tx = await self._begin(scope, enter)
+        async with tx.ending():
+            yield tx
+
+    async def _begin(self, scope: Scope, enter: Statement) -> Tx:
+        cell = self._routes.get(scope.tenant_id, MAIN)
+        begun = await self.main.begin(scope, enter) if cell == MAIN else cell
+        return await self._sent_on(scope, enter, begun) if isinstance(begun, str) else begun
+
+    async def _sent_on(self, scope: Scope, enter: Statement, said: str) -> Tx:
+        """Begin in the named cell, or in the one that it names."""
+        waits_until = time.monotonic() + MOVING_SECONDS
+        hops = 0
+        while True:
+            if said not in self.cells.names:
+                await self.cells.read(again=True)
+                if said not in self.cells.names and self._routes.pop(scope.tenant_id, None) is not None:
+                    said = MAIN  # what was remembered is no cell any more
+            try:
+                begun = await (await self.cells.get(said)).begin(scope, enter)
+            except UnavailableError:
+                if self._routes.pop(scope.tenant_id, None) is None:
+                    raise
+                begun = await self.main.begin(scope, enter)  # it may have moved from there
+                said = MAIN
+            if not isinstance(begun, str):
+                self._remember(scope.tenant_id, said)
+                return begun
+            hops += 1
+            if hops > HOPS:  # each of two says that it is in the other: it is just being moved
+                if time.monotonic() > waits_until:
+                    raise UnavailableError(
+                        f"a move of this tenant between the cells {said} and {begun} was ended half way; repeat it:"
+                        " keeps tenants move"
+                    )
+                await asyncio.sleep(0.02)
+            said = begun
+
+    def _remember(self, tenant_id: str, cell: str) -> None:
+        if cell == MAIN:
+            self._routes.pop(tenant_id, None)
+            return
+        if len(self._routes) >= ROUTES:
+            self._routes.clear()
+        self._routes[tenant_id] = cell
+
+    async def place(self, tenant_id: str) -> None:
+        """Choose a cell for a tenant that may be new, before its first write."""
+        try:
+            (row,) = await self.main.privileged_read(_QUERIES["place_tenant"], tenant_id)
+        except UnavailableError:
+            if tenant_id not in self._routes:
+                raise
+        else:
+            self._remember(tenant_id, row["cell"] or MAIN)
+
+    async def privileged_read(self, statement: Statement, *values: object) -> list[Row]:
+        """Read from the main cell what belongs to no tenant (catalogue, settings), with no tenant set."""
+        return await self.main.privileged_read(statement, *values)
+
+    async def close(self) -> None:
+        standbys = [] if self._standbys is None else [self._standbys]
+        await asyncio.gather(*(each.close() for each in (self.cells, *standbys)))
+
+
+@asynccontextmanager
+async def _turn(locks: TenantLocks, scope: Scope, seconds: float, who: str) -> AsyncGenerator[None]:
+    """Make the writers of a tenant take turns before they take a connection.
+
+    Writers of other processes take turns by a lock in the database.
+    """
+    turn = locks.turn(scope.tenant_id, seconds)
+    try:
+        await turn.__aenter__()
+    except TimeoutError:
+        raise UnavailableError(f"too many {who} of this tenant are waiting; nothing was done. Try again") from None
+    try:
+        yield
+    finally:
+        await turn.__aexit__(None, None, None)

@@ -1,0 +1,27 @@
+"""Plain .sql files of the schema, run whole."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+HEAD = max(
+    each.name[:4] for each in files("keeps.store.schema.migrations.versions").iterdir() if each.name[:4].isdecimal()
+)
+"""The newest revision: the last of the files."""
+
+
+def read_sql_file(name: str) -> str:
+    """The text of `name` in this package."""
+    return files("keeps.store.schema").joinpath(name).read_text(encoding="utf-8")
+
+
+def run_sql_file(connection: Connection, name: str) -> None:
+    """Run every statement of a file inside the transaction of `connection` (an asyncpg one, under SQLAlchemy)."""
+    from sqlalchemy.util import await_only
+
+    driver = cast("Any", connection.connection.driver_connection)
+    await_only(driver.execute(read_sql_file(name)))

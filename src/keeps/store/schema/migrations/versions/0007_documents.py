@@ -1,0 +1,16 @@
+"""Documents, and where each passage stands in them."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from keeps.store.schema.files import run_sql_file
+
+revision = "0007"
+down_revision = "0006"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    run_sql_file(op.get_bind(), "0007.sql")

@@ -1,0 +1,16 @@
+"""Databases that may be asked, and what was asked of them."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from keeps.store.schema.files import run_sql_file
+
+revision = "0008"
+down_revision = "0007"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    run_sql_file(op.get_bind(), "0008.sql")

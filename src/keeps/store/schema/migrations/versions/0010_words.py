@@ -1,0 +1,16 @@
+"""Words in lists by audience."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from keeps.store.schema.files import run_sql_file
+
+revision = "0010"
+down_revision = "0009"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    run_sql_file(op.get_bind(), "0010.sql")

@@ -1,0 +1,16 @@
+"""Items that wait for their vectors."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from keeps.store.schema.files import run_sql_file
+
+revision = "0015"
+down_revision = "0014"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    run_sql_file(op.get_bind(), "0015.sql")

@@ -1,0 +1,51 @@
+"""The words of memories that are there already, read anew: after a revision that keeps them in another way."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from keeps.base.text.packing import pack
+from keeps.base.text.searched import embedded_text, searched_words
+from keeps.store.schema.files import read_sql_file
+
+if TYPE_CHECKING:
+    import asyncpg
+
+_BATCH = 1_000
+
+
+async def index_words(connection: asyncpg.Connection) -> None:
+    """Fill keeps.memory_words, postings and vector_bits, which are empty, inside the transaction of a migration, as the
+    owner."""
+    parts = re.split(r"^-- name: (\w+)$", read_sql_file("words.sql"), flags=re.MULTILINE)
+    said = dict(zip(parts[1::2], parts[2::2], strict=True))
+    await connection.execute(said["later"], "yes")
+    for tenant_id, user_id in await connection.fetch(said["owners"]):
+        await connection.execute(said["enter"], tenant_id, user_id)
+        after = None
+        while rows := await connection.fetch(said["read"], tenant_id, user_id, after, _BATCH):
+            after = rows[-1]["memory_id"]
+            words = [pack(_words(row)) for row in rows]
+            await connection.execute(
+                said["store"],
+                tenant_id,
+                [row["memory_id"] for row in rows],
+                [each.total for each in words],
+                [each.words for each in words],
+                [each.counts for each in words],
+            )
+    await connection.execute(said["later"], "")
+    for (tenant_id,) in await connection.fetch(said["tenants"]):
+        await connection.execute(said["enter"], tenant_id, "")
+        await connection.execute(said["fold"], tenant_id)
+        await connection.execute(said["signs"], tenant_id)
+    await connection.execute(said["enter"], "", "")
+
+
+def _words(row: asyncpg.Record) -> Counter[str]:
+    metadata = json.loads(row["metadata"])
+    text = embedded_text(row["kind"], row["content"], metadata, row["trigger_condition"], row["layer"])
+    return searched_words(text, row["kind"], row["tags"], row["key"])
