@@ -26,7 +26,7 @@ import random
 from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from keeps.base.scope import Scope
 from keeps.store.db.answers import Answer
@@ -35,14 +35,19 @@ from keeps.store.db.repeats import current_request, known_answer, save_answers
 from keeps.store.db.transaction import LeaderGoneError, TryAgainError, Tx
 from keeps_client.errors import UnavailableError
 
-if TYPE_CHECKING:
-    from keeps.store.db.session import Database
-
 ResultT = TypeVar("ResultT")
 
 MAX_ATTEMPTS = 5
 LEADER_PAUSES = (0.1, 0.5, 1.5)
 """Pauses in seconds before a write is retried after its server went away."""
+
+
+class Transactions(Protocol):
+    """Opens the transactions of a write; `Database` is one."""
+
+    def write_transaction(self, scope: Scope) -> AbstractAsyncContextManager[Tx]: ...
+
+    def committed(self, tenant_id: str) -> None: ...
 
 
 class Introduce(Protocol):
@@ -62,7 +67,7 @@ class Writing(Generic[ResultT]):
     """
 
     def __init__(
-        self, database: Database, scope: Scope, answer: Answer[ResultT] | None, introduce: Introduce | None = None
+        self, database: Transactions, scope: Scope, answer: Answer[ResultT] | None, introduce: Introduce | None = None
     ) -> None:
         self._database = database
         self._scope = scope
