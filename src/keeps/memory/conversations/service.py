@@ -28,7 +28,7 @@ from keeps.state.sessions import notes as folding
 from keeps.state.sessions import store as sessions
 from keeps.state.sessions.notes import CONSOLIDATED_AFTER_END
 from keeps.state.sessions.service import SessionService
-from keeps.store.db.answers import Answer, Kept
+from keeps.store.db.answers import Answer, StoredAnswer
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.checked import validated
@@ -299,7 +299,7 @@ class ConversationService:
         )
 
 
-def _kept(answer: ExchangeReceipt) -> Kept:
+def _kept(answer: ExchangeReceipt) -> StoredAnswer:
     messages, facts = ([answers.kept(each) for each in part] for part in (answer.messages, answer.facts))
     # Each message may be forgotten separately; the answer is kept as long as its conversation.
     fields: dict[str, Any] = {
@@ -308,7 +308,7 @@ def _kept(answer: ExchangeReceipt) -> Kept:
         "facts": facts,
         "recalled": answer.recalled,
     }
-    return Kept(fields, [f"session:{answer.session_id}"])
+    return StoredAnswer(fields, [f"session:{answer.session_id}"])
 
 
 def summary_memory(

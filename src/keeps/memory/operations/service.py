@@ -18,7 +18,7 @@ from keeps.base.cursors import read_cursor_of_id, write_cursor
 from keeps.base.scope import Scope
 from keeps.memory.memories import store
 from keeps.memory.memories.changes import Changes
-from keeps.memory.memories.store import Written
+from keeps.memory.memories.store import NewMemoryRow
 from keeps.memory.memories.types import MEMORY, Json, MemoryRow
 from keeps.part import Run
 from keeps.store.db.session import Database, Row, Tx, taking_long
@@ -170,7 +170,7 @@ class OperationService:
             QUERIES["memories_lock_many"], tx.scope.tenant_id, tx.scope.user_id, [each.memory_id for each in changes]
         )
         held = {row.memory_id: row for row in map(MemoryRow.read, rows)}
-        back: list[Written] = []
+        back: list[NewMemoryRow] = []
         made: list[MemoryRow] = []
         for change in changes:
             row = held.get(change.memory_id)
@@ -179,7 +179,7 @@ class OperationService:
             elif change.before is None:
                 made.append(row)
             elif set(change.before) <= RESTORED:
-                back.append(Written(row.with_json(change.before)))
+                back.append(NewMemoryRow(row.with_json(change.before)))
         if back:
             await store.replace(tx, back, "memory.restored", self._clock())
         if made:

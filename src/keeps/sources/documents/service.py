@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.base.clock import Clock, new_id
-from keeps.base.cooperative import stepwise
+from keeps.base.cooperative import cooperative_map
 from keeps.base.cursors import read_cursor_of_id, write_cursor
 from keeps.base.fairness import TextWorker, acting_for
 from keeps.base.scope import Scope
@@ -22,7 +22,7 @@ from keeps.base.telemetry.metrics import Metrics
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories import store as memories
 from keeps.memory.memories.changes import Changes
-from keeps.memory.memories.store import Written, written
+from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import MemoryRow, new_row, passage_hash
 from keeps.memory.recall.service import RecallService
 from keeps.sources.documents import store
@@ -295,7 +295,7 @@ class DocumentService:
             updated_at=now,
         )
 
-    def _passage(self, scope: Scope, read: Read, new: NewDocument, at: int) -> Written:
+    def _passage(self, scope: Scope, read: Read, new: NewDocument, at: int) -> NewMemoryRow:
         """Return a passage as a memory: its headings are embedded with it, but not part of its content."""
         chunk = read.chunks[at]
         under = heading_line(read.title, chunk.headings)
@@ -312,11 +312,13 @@ class DocumentService:
         told = _metadata(new.metadata, under)
         return written(row.evolve(layer="knowledge", content_hash=hashed, metadata=told))
 
-    async def _placed(self, tx: Tx, row: DocumentRow, read: Read, rows: Sequence[Written]) -> tuple[list[Passage], int]:
+    async def _placed(
+        self, tx: Tx, row: DocumentRow, read: Read, rows: Sequence[NewMemoryRow]
+    ) -> tuple[list[Passage], int]:
         """Store the new passages of a document; return all of them, and the number of new ones."""
         memory_ids = await store.known(tx, {passage.row.content_hash for passage in rows})
         new = {passage.row.content_hash: passage for passage in rows if passage.row.content_hash not in memory_ids}
-        fresh = await stepwise(
+        fresh = await cooperative_map(
             lambda passage: replace(passage, row=passage.row.evolve(document_id=row.document_id)), new.values()
         )
         for start in range(0, len(fresh), STORED_AT_ONCE):
@@ -336,7 +338,7 @@ class DocumentService:
                 page_breaks=chunk.page_breaks or None,
             )
 
-        return await stepwise(place, range(len(rows))), len(fresh)
+        return await cooperative_map(place, range(len(rows))), len(fresh)
 
     async def _put(self, tx: Tx, row: DocumentRow, passages: list[Passage]) -> int:
         """Store a document in place of its previous version; return the number of passages that no document has."""
@@ -378,7 +380,7 @@ class DocumentService:
         now = self._clock()
         for start in range(0, len(rows), STORED_AT_ONCE):
             hidden = [
-                Written(each.evolve(deleted_at=now, updated_at=now, version=each.version + 1))
+                NewMemoryRow(each.evolve(deleted_at=now, updated_at=now, version=each.version + 1))
                 for each in rows[start : start + STORED_AT_ONCE]
             ]
             async with memories.leaving(tx, [each.row.memory_id for each in hidden]):

@@ -13,7 +13,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from keeps.base.clock import new_id
-from keeps.base.cooperative import stepwise
+from keeps.base.cooperative import cooperative_map
 from keeps.memory.memories.types import MEMORY, MemoryRow
 from keeps.store.db.errors import MissingError
 from keeps.store.db.session import Row, Tx
@@ -140,7 +140,7 @@ async def put(tx: Tx, row: DocumentRow, passages: Sequence[Passage], event_type:
 
 async def passages(tx: Tx, document_id: UUID) -> list[Passage]:
     rows = await tx.fetch(QUERIES["passages_of"], tx.scope.tenant_id, document_id)
-    return await stepwise(_passage_of, rows)
+    return await cooperative_map(_passage_of, rows)
 
 
 async def only_here(tx: Tx, document_id: UUID, memory_ids: Collection[UUID]) -> set[UUID]:
@@ -151,7 +151,7 @@ async def only_here(tx: Tx, document_id: UUID, memory_ids: Collection[UUID]) -> 
 
 async def lock_memories(tx: Tx, memory_ids: Collection[UUID]) -> list[MemoryRow]:
     rows = await tx.fetch(QUERIES["passages_lock"], tx.scope.tenant_id, tx.scope.user_id, list(memory_ids))
-    return await stepwise(MemoryRow.read, rows)
+    return await cooperative_map(MemoryRow.read, rows)
 
 
 async def text(tx: Tx, document_id: UUID, start: int, end: int) -> list[Row]:

@@ -19,9 +19,9 @@ from keeps.models.embedder import Embedder, Embedding
 from keeps.state.items import store
 from keeps.state.items.filters import compile_filter
 from keeps.state.items.store import EMBEDDED_CHARACTERS, WHOLE, ItemRow
-from keeps.store.db.answers import Answer, Kept
-from keeps.store.db.fitting import MOST_WHOLE, cost_of
+from keeps.store.db.answers import Answer, StoredAnswer
 from keeps.store.db.session import Database, Row, Tx
+from keeps.store.db.size_limits import MOST_WHOLE, cost_of
 from keeps.store.tenants.service import Introducer
 from keeps_client.errors import PayloadTooLargeError, UnavailableError, ValidationFailedError
 from keeps_client.models import (
@@ -117,7 +117,7 @@ class ItemService:
         embedded, waiting = await self._embedded(scope, [each for each in ops if isinstance(each, PutItem)])
 
         again = partial(self._read_again, ops, questions, omit_expired=batch.omit_expired)
-        answer: Answer[ItemResults] = Answer(lambda _: Kept(True), again)
+        answer: Answer[ItemResults] = Answer(lambda _: StoredAnswer(True), again)
         write = self._introducer.writing(scope, answer)
         async for attempt in write:
             async with attempt as tx:

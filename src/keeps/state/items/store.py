@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from keeps.base.clock import new_id
 from keeps.models.embedder import Embedding
-from keeps.store.db.fitting import fetch_page, fetch_whole
 from keeps.store.db.session import Row, Tx
+from keeps.store.db.size_limits import fetch_page, fetch_whole
 from keeps.store.db.statements import Condition, Statements
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent

@@ -11,7 +11,7 @@ from keeps.base.cursors import read_cursor, write_cursor
 from keeps.base.scope import Scope, own_or_shared, shared, visibility_of
 from keeps.state.plans import store
 from keeps.state.sessions import store as sessions
-from keeps.store.db.answers import Answer, Kept, plain
+from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
@@ -36,7 +36,7 @@ async def _given(tx: Tx, found: JsonValue) -> Plan:
     return held
 
 
-PLAN: Answer[Plan] = Answer(lambda plan: Kept(plan.plan_id, [f"plan:{plan.plan_id}"]), _given)
+PLAN: Answer[Plan] = Answer(lambda plan: StoredAnswer(plan.plan_id, [f"plan:{plan.plan_id}"]), _given)
 COUNT = plain(int)
 ACTIVE = ("running", "paused")
 _NOT_STORED = ("expected_version", "context", "visibility")

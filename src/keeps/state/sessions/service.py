@@ -8,7 +8,7 @@ from keeps.base.clock import Clock, new_id
 from keeps.base.cursors import read_cursor, write_cursor
 from keeps.base.scope import Scope
 from keeps.state.sessions import store
-from keeps.store.db.answers import Answer, Kept, plain
+from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError
@@ -22,7 +22,7 @@ async def _given(tx: Tx, found: JsonValue) -> Session:
     return held
 
 
-SESSION: Answer[Session] = Answer(lambda made: Kept(made.session_id, [f"session:{made.session_id}"]), _given)
+SESSION: Answer[Session] = Answer(lambda made: StoredAnswer(made.session_id, [f"session:{made.session_id}"]), _given)
 DONE = plain(bool)
 
 

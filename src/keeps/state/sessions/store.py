@@ -9,8 +9,8 @@ from uuid import UUID
 from keeps.base.clock import new_id
 from keeps.base.scope import Scope
 from keeps.base.text.trust import origin_of
-from keeps.store.db.fitting import fetch_page
 from keeps.store.db.session import Row, Tx
+from keeps.store.db.size_limits import fetch_page
 from keeps.store.db.statements import Statements
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from keeps.base.clock import Clock
 from keeps.base.scope import Scope, own_or_shared, shared, visibility_of
 from keeps.state.tasks import store
-from keeps.store.db.answers import Answer, Kept, plain
+from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
@@ -24,7 +24,7 @@ async def _given(tx: Tx, found: JsonValue) -> TaskContext:
     return await _held(tx, str(found))
 
 
-TASK: Answer[TaskContext] = Answer(lambda task: Kept(task.task_id, [f"task:{task.task_id}"]), _given)
+TASK: Answer[TaskContext] = Answer(lambda task: StoredAnswer(task.task_id, [f"task:{task.task_id}"]), _given)
 DONE = plain(bool)
 
 

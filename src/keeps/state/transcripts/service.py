@@ -14,7 +14,7 @@ from keeps.base.scope import Scope
 from keeps.state.transcripts import store
 from keeps.state.transcripts.store import OF_THE_USER, TranscriptRow
 from keeps.state.working import store as working
-from keeps.store.db.answers import Answer, Kept, plain
+from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
@@ -296,8 +296,8 @@ async def _removed_before(_tx: Tx, stored: Any) -> RemovedEntry:
     raise NotFoundError(f"this request removed entry {stored['removed']} before; its content is gone")
 
 
-def _kept(app: str, transcript_id: str, **more: int) -> Kept:
-    return Kept({"app": app, "transcript_id": transcript_id, **more}, [f"transcript:{app}\x1f{transcript_id}"])
+def _kept(app: str, transcript_id: str, **more: int) -> StoredAnswer:
+    return StoredAnswer({"app": app, "transcript_id": transcript_id, **more}, [f"transcript:{app}\x1f{transcript_id}"])
 
 
 def _plan(app: str) -> str:

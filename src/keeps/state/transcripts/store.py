@@ -12,8 +12,8 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.base.clock import new_id
-from keeps.store.db.fitting import fetch_page
 from keeps.store.db.session import Tx
+from keeps.store.db.size_limits import fetch_page
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent

@@ -13,7 +13,7 @@ from keeps.base.clock import Clock, new_id, utc_now
 from keeps.base.cursors import read_name, write_name
 from keeps.base.scope import Scope
 from keeps.state.working import store
-from keeps.store.db.answers import Answer, Kept, about_plan_state, plain
+from keeps.store.db.answers import Answer, StoredAnswer, about_plan_state, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent
@@ -78,10 +78,11 @@ def _number(value: JsonValue) -> JsonValue:
 
 
 ITEM: Answer[WorkingItem] = Answer(
-    lambda item: Kept({"plan_id": item.plan_id, "key": item.key}, about_plan_state(item.plan_id, item.key)), _item
+    lambda item: StoredAnswer({"plan_id": item.plan_id, "key": item.key}, about_plan_state(item.plan_id, item.key)),
+    _item,
 )
 RESULT: Answer[AtomicResult] = Answer(
-    lambda done: Kept(
+    lambda done: StoredAnswer(
         {**done.model_dump(mode="json"), "value": _number(done.value)}, about_plan_state(done.plan_id, done.key)
     ),
     _result,

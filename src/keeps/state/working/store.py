@@ -9,8 +9,8 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from keeps.base.clock import new_id
-from keeps.store.db.fitting import fetch_page
 from keeps.store.db.session import Row, Tx
+from keeps.store.db.size_limits import fetch_page
 from keeps.store.db.statements import Statements
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent
