@@ -149,10 +149,10 @@ class LocalMemory(Memory):
         from keeps.store.events.service import EventService
 
         start = None if after is None else position_of(after)
-        found = self.keeps.service(EventService).subscribe(
+        events = self.keeps.service(EventService).subscribe(
             self.scope, after=start, types=event_types(types), kinds=memory_kinds(kinds)
         )
-        async for event in found:
+        async for event in events:
             yield event
 
     async def provider(self, provider_id: str, *, session_id: str | None = None) -> MemoryProvider:

@@ -195,11 +195,11 @@ def _model(name: str, value: str, *, known: tuple[str, ...]) -> str:
 
 def _check_names(environment: Mapping[str, str], file: Mapping[str, object], path: Path) -> None:
     """A name that is mistyped would be a setting that is not made: an empty database opens, and nobody knows why."""
-    known = {field.name for field in fields(Settings)} - {"otlp_endpoint"}
+    settings = {field.name for field in fields(Settings)} - {"otlp_endpoint"}
     for name in file:
-        if name not in known - {"home"}:
-            raise ValidationFailedError(f"{path} sets {name}, which is no setting there{_meant(name, known)}")
-    others = known | OTHER_VARIABLES
+        if name not in settings - {"home"}:
+            raise ValidationFailedError(f"{path} sets {name}, which is no setting there{_meant(name, settings)}")
+    others = settings | OTHER_VARIABLES
     for variable in environment:
         name = variable.removeprefix("KEEPS_").lower()
         if variable.startswith("KEEPS_") and name not in others and not variable.startswith("KEEPS_TEST_"):

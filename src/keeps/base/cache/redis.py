@@ -85,11 +85,11 @@ class RedisCache:
         """Whether something could not be written: what is there may be old."""
 
     async def get(self, key: str) -> dict[str, JsonValue] | None:
-        found = await self._ask(lambda: self._redis.mget(EPOCH, key))
-        held = json.loads(found[1]) if found and None not in found else None
-        fresh = held is not None and held["epoch"] == found[0].decode()
+        values = await self._ask(lambda: self._redis.mget(EPOCH, key))
+        document = json.loads(values[1]) if values and None not in values else None
+        fresh = document is not None and document["epoch"] == values[0].decode()
         self._metrics.cache.labels("notes", "hit" if fresh else "miss").inc()
-        return held["value"] if held is not None and fresh else None
+        return document["value"] if document is not None and fresh else None
 
     async def put(self, key: str, value: dict[str, object], version: int, kept: timedelta) -> None:
         """Keep a document, unless a higher version of it is there."""
@@ -110,11 +110,11 @@ class RedisCache:
             return
         pattern, cursor = re.sub(r"([*?\[\]\\])", r"\\\1", key) + "*", 0
         while True:
-            found = await self._ask(lambda at=cursor: self._redis.scan(at, match=pattern, count=1_000))
-            if found is _AWAY:
+            answer = await self._ask(lambda at=cursor: self._redis.scan(at, match=pattern, count=1_000))
+            if answer is _AWAY:
                 self._missed = True
                 return
-            cursor, keys = found
+            cursor, keys = answer
             if keys and await self._ask(lambda names=keys: self._redis.delete(*names)) is _AWAY:
                 self._missed = True
             if cursor == 0:

@@ -52,11 +52,11 @@ def run(work: Work, files: list[int]) -> None:
     os.nice(MORE_PATIENT)
     with (
         socket.socket(fileno=files[0]) as asking,
-        asking.makefile("r", encoding="utf-8") as said,
+        asking.makefile("r", encoding="utf-8") as request,
         asking.makefile("w", encoding="utf-8") as out,
     ):
         print(os.getpid(), file=out, flush=True)
-        work(json.load(said), files[1:], out)
+        work(json.load(request), files[1:], out)
 
 
 if __name__ == "__main__":

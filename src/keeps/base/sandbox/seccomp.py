@@ -153,19 +153,19 @@ def _load(libc: ctypes.CDLL, instructions: list[_Instruction]) -> bool:
 
 
 def _program(*, network: bool, files: bool) -> list[_Instruction]:
-    known = _ARCHITECTURES.get(platform.machine())
-    if known is None:
+    machine = _ARCHITECTURES.get(platform.machine())
+    if machine is None:
         return []
-    architecture, column = known
+    architecture, column = machine
     own: _Condition = (0, _WORD, (0, os.getpid()))
     stream: _Condition = (1, _TYPE_MASK, (socket.SOCK_STREAM,))
     internet: _Condition = (0, _WORD, (socket.AF_INET, socket.AF_INET6))
     tcp: _Condition = (2, _WORD, (0, socket.IPPROTO_TCP))
-    rules: list[tuple[Sequence[int | None], Sequence[_Condition]]] = [(each, ()) for each in _REFUSED.values()]
-    rules += [(each, (own,)) for each in _OWN.values()]
+    rules: list[tuple[Sequence[int | None], Sequence[_Condition]]] = [(number, ()) for number in _REFUSED.values()]
+    rules += [(number, (own,)) for number in _OWN.values()]
     rules.append((_MMAP, [(3, _MAPPING_MASK, _MAPPINGS)]))
     if not files:
-        rules += [(each, ()) for each in _OPEN.values()]
+        rules += [(number, ()) for number in _OPEN.values()]
     # An event loop wakes itself over a pair of sockets.
     rules.append((_SOCKETS["socket"], [internet, stream, tcp] if network else []))
     rules.append((_SOCKETS["socketpair"], [stream] if network else []))

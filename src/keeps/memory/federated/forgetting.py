@@ -64,11 +64,11 @@ class Forgetting:
         `if_version` is not the stored version, and UnavailableError where a provider may hold it still: then the
         database holds it, too.
         """
-        known = await self._memories.known(scope, memory_id, namespace, key)
-        if known is not None:
-            check_version(MemoryRow.of(known), if_version)
-        name = joined_key(known) if known is not None else _named(namespace, key)
-        others, kept = await self._providers.forget(scope, name) if name is not None else ([], [])
+        memory = await self._memories.known(scope, memory_id, namespace, key)
+        if memory is not None:
+            check_version(MemoryRow.of(memory), if_version)
+        name = joined_key(memory) if memory is not None else _named(namespace, key)
+        others, failed = await self._providers.forget(scope, name) if name is not None else ([], [])
         write = self._database.writing(scope, RECEIPT)
         try:
             async for attempt in write:
@@ -84,12 +84,12 @@ class Forgetting:
             if not others or name is None:
                 raise
             gone = id_of(scope, others[0], name)
-            return Receipt(status="forgotten", memory_id=gone, providers=tuple(others), failed_providers=tuple(kept))
+            return Receipt(status="forgotten", memory_id=gone, providers=tuple(others), failed_providers=tuple(failed))
         if hard:
             self._erased(scope.tenant_id)
-        if known is not None and known.session_id is not None:
-            await self._exchanges.drop_copies(scope, known.session_id)
-        return write.result.model_copy(update={"providers": ("postgres", *others), "failed_providers": tuple(kept)})
+        if memory is not None and memory.session_id is not None:
+            await self._exchanges.drop_copies(scope, memory.session_id)
+        return write.result.model_copy(update={"providers": ("postgres", *others), "failed_providers": tuple(failed)})
 
     async def forget_keys(self, scope: Scope, namespace: str, key: str, *, hard: bool) -> KeysChanged:
         """Forget what is stored under a key and all keys below it: all of it, or none. Raises NotFoundError."""

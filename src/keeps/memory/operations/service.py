@@ -169,11 +169,11 @@ class OperationService:
         rows = await tx.fetch(
             QUERIES["memories_lock_many"], tx.scope.tenant_id, tx.scope.user_id, [each.memory_id for each in changes]
         )
-        held = {row.memory_id: row for row in map(MemoryRow.read, rows)}
+        current = {row.memory_id: row for row in map(MemoryRow.read, rows)}
         back: list[NewMemoryRow] = []
         made: list[MemoryRow] = []
         for change in changes:
-            row = held.get(change.memory_id)
+            row = current.get(change.memory_id)
             if row is None or row.as_json(tuple(change.after)) != change.after:
                 counted["changed_since"] += 1
             elif change.before is None:

@@ -23,9 +23,9 @@ ABOUT, ERASED, FOLDERS = "keeps-backups.json", "erased.jsonl", "backup-folders.j
 
 def remember_folder(home: Path, folder: Path) -> None:
     """A folder that holds backups of this home, now or once: erasures are noted there."""
-    known = _folders(home)
-    if folder not in known:
-        (home / FOLDERS).write_text(json.dumps([str(each) for each in [*known, folder]]) + "\n", encoding="utf-8")
+    folders = _folders(home)
+    if folder not in folders:
+        (home / FOLDERS).write_text(json.dumps([str(each) for each in [*folders, folder]]) + "\n", encoding="utf-8")
 
 
 class ErasureNotes:
@@ -82,15 +82,15 @@ def hashed(salt: str, *what: str) -> str:
 
 def erased_since(folder: Path, moment: datetime) -> frozenset[str]:
     """The hashes of what was not wholly erased before a moment, and has been since."""
-    open_, found = set[str](), set[str]()
+    open_, erased = set[str](), set[str]()
     for at, state, what in _noted(folder / ERASED):
         if state == "begun":
             open_.add(what)
         else:
             open_.discard(what)
             if at > moment:
-                found.add(what)
-    return frozenset(open_ | found)
+                erased.add(what)
+    return frozenset(open_ | erased)
 
 
 def _folders(home: Path) -> list[Path]:

@@ -58,10 +58,10 @@ class TenantService:
             users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
         removed, left = Counter[str](), Counter[str]()
         for user_id in users:
-            for total, found in zip(
+            for total, counts in zip(
                 (removed, left), await self._providers.erase(Scope(scope.tenant_id, user_id)), strict=True
             ):
-                total.update(found)
+                total.update(counts)
         self._providers.forget_folders([scope.tenant_id])
         receipt = await self._erase(scope, None)
         self._erased(scope.tenant_id)
@@ -113,7 +113,7 @@ class TenantService:
 
     async def set_quota(self, tenant_id: str, quota: Quota) -> TenantInfo:
         """What a tenant may hold: limits that are given change, None means no limit. Raises NotFoundError."""
-        given = quota.model_fields_set
+        fields = quota.model_fields_set
         info: TenantInfo | None = None
         async for attempt in self._database.writing(Scope(tenant_id)):
             async with attempt as tx:
@@ -122,8 +122,8 @@ class TenantService:
                     tenant_id,
                     quota.max_memories,
                     quota.max_bytes,
-                    "max_memories" in given,
-                    "max_bytes" in given,
+                    "max_memories" in fields,
+                    "max_bytes" in fields,
                 )
                 if row is not None:
                     info = TenantInfo(users=(await _counts(tx, None))["users"], cell=tx.cell, **dict(row))

@@ -155,8 +155,8 @@ def _message(place: str, message: object, session: str, sessions: _Sessions) -> 
     position = sessions.position(session)
     if not isinstance(message, dict) or not any(name in message for name in _CONTENT):
         return Record(place, None, NOT_A_MESSAGE)
-    said = cast("dict[str, Any]", message)
-    content = _text(said)
+    entry = cast("dict[str, Any]", message)
+    content = _text(entry)
     if not content.strip():
         return Record(place, None, "has no text")
     memory: dict[str, Any] = {
@@ -169,14 +169,14 @@ def _message(place: str, message: object, session: str, sessions: _Sessions) -> 
         "source": fitted(place),
     }
     notes: list[str] = []
-    role, speaker, note = _author(said)
+    role, speaker, note = _author(entry)
     if role:
         memory["role"] = role
     if speaker:
         memory["metadata"] = {"speaker": speaker}
     if note:
         notes.append(note)
-    moment = next((said[name] for name in _TIME if said.get(name) is not None), None)
+    moment = next((entry[name] for name in _TIME if entry.get(name) is not None), None)
     try:
         valid_from = moment_of(moment)
     except ValueError:

@@ -38,15 +38,15 @@ def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
     categories: dict[str, dict[str, Section]] = {}
     count = 0
     for memory in memories:
-        told: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT if getattr(memory, name) is not None}
-        told |= {"valid_from": memory.valid_from.isoformat()}
+        metadata: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT if getattr(memory, name) is not None}
+        metadata |= {"valid_from": memory.valid_from.isoformat()}
         if memory.key is None:
-            told["unkeyed"] = True
+            metadata["unkeyed"] = True
             if memory.namespace:
-                told["namespace"] = memory.namespace
+                metadata["namespace"] = memory.namespace
         for name in ("value", "metadata"):
             if getattr(memory, name):
-                told[name] = getattr(memory, name)
+                metadata[name] = getattr(memory, name)
         key = joined_key(memory)
         categories.setdefault(memory.content_type, {})[key] = Section(
             key,
@@ -55,7 +55,7 @@ def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
             created_at=memory.created_at,
             updated_at=memory.updated_at,
             tags=memory.tags,
-            metadata=told,
+            metadata=metadata,
         )
         count += 1
     for name, sections in categories.items():
@@ -93,15 +93,15 @@ def read_folder(folder: Path) -> Iterator[Record]:
 
 
 def _memory(content_type: str, section: Section) -> dict[str, JsonValue]:
-    told = dict(section.metadata)
+    rest = dict(section.metadata)
     memory: dict[str, JsonValue] = {
         "content": text_of(section.value) or "(empty)",
         "content_type": content_type,
         "tags": list(section.tags),
     }
-    memory |= {name: told.pop(name) for name in (*_KEPT, "valid_from", "value") if name in told}
-    unkeyed, namespace, metadata = told.pop("unkeyed", False), told.pop("namespace", None), told.pop("metadata", None)
-    memory["metadata"] = {**told, **(metadata if isinstance(metadata, dict) else {})}
+    memory |= {name: rest.pop(name) for name in (*_KEPT, "valid_from", "value") if name in rest}
+    unkeyed, namespace, metadata = rest.pop("unkeyed", False), rest.pop("namespace", None), rest.pop("metadata", None)
+    memory["metadata"] = {**rest, **(metadata if isinstance(metadata, dict) else {})}
     if not isinstance(section.value, str):
         memory["value"] = section.value
     if unkeyed:

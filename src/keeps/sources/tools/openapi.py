@@ -24,16 +24,16 @@ def tools_of(document: dict[str, Any], prefix: str | None) -> tuple[list[dict[st
     paths = document.get("paths")
     if not isinstance(paths, dict) or not paths:
         raise ValidationFailedError("the OpenAPI document has no paths")
-    found: list[dict[str, Any]] = []
+    tools: list[dict[str, Any]] = []
     left: list[str] = []
     parts = _Parts(document)
-    for path, held in paths.items():
-        item = parts.target(held)
+    for path, path_item in paths.items():
+        item = parts.target(path_item)
         for method in METHODS:
             operation = item.get(method) if isinstance(item, dict) else None
             if not isinstance(operation, dict):
                 continue
-            if len(found) >= MOST_OPERATIONS:
+            if len(tools) >= MOST_OPERATIONS:
                 left.append(f"{method.upper()} {path}: more than {MOST_OPERATIONS} operations")
                 continue
             tool = _tool(document, path, method, operation, prefix)
@@ -41,8 +41,8 @@ def tools_of(document: dict[str, Any], prefix: str | None) -> tuple[list[dict[st
                 tool["input_schema"] = _input(parts.begun(), item, operation)
             except _TooLongError:
                 left.append(f"{tool['name']}: its input is too long to be told; it is named without")
-            found.append(tool)
-    return found, left
+            tools.append(tool)
+    return tools, left
 
 
 def _tool(
@@ -64,11 +64,13 @@ def _input(parts: _Parts, item: dict[str, Any], operation: dict[str, Any]) -> di
     """JSON Schema of what an operation takes. Raises _TooLongError."""
     properties: dict[str, Any] = {}
     required: list[str] = []
-    for each in [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]:
-        parameter = parts.target(each)
+    for listed in [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]:
+        parameter = parts.target(listed)
         if isinstance(parameter, dict) and parameter.get("name"):
-            said = parts.resolved(parameter.get("schema") or {})
-            properties[str(parameter["name"])] = _described(said, parts.resolved(parameter.get("description")))
+            schema_of_parameter = parts.resolved(parameter.get("schema") or {})
+            properties[str(parameter["name"])] = _described(
+                schema_of_parameter, parts.resolved(parameter.get("description"))
+            )
             if parameter.get("required"):
                 required.append(str(parameter["name"]))
     body = parts.target(operation.get("requestBody") or {})
@@ -129,8 +131,8 @@ class _Parts:
             if not reference.startswith("#/"):
                 raise ValidationFailedError(f"$ref may only lead inside the document, and {reference[:200]!r} does not")
             part = self._document
-            for each in reference[2:].split("/"):
-                key = each.replace("~1", "/").replace("~0", "~")
+            for step in reference[2:].split("/"):
+                key = step.replace("~1", "/").replace("~0", "~")
                 part = part.get(key) if isinstance(part, dict) else None
             if part is None:
                 raise ValidationFailedError(f"$ref {reference[:200]!r} leads nowhere")
@@ -145,8 +147,8 @@ class _Parts:
         if depth > MOST_DEPTH:
             return {}
         if isinstance(part, list):
-            return [self.resolved(each, depth + 1) for each in part]
+            return [self.resolved(item, depth + 1) for item in part]
         if not isinstance(part, dict):
             return part
         self._left -= sum(map(len, part))
-        return {name: self.resolved(each, depth + 1) for name, each in part.items()}
+        return {name: self.resolved(value, depth + 1) for name, value in part.items()}

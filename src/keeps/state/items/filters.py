@@ -36,15 +36,15 @@ class _Compiler:
         self.parts: list[str] = []
 
     def add_fields(self, place: str, wanted: Mapping[str, JsonValue]) -> None:
-        for field, said in wanted.items():
+        for field, expected in wanted.items():
             inner = f"({place} -> {self._bound(field, 'text')})"
-            if not isinstance(said, dict) or not said:
-                self._add(inner, "$eq", said)
-            elif any(name.startswith("$") for name in said):
-                for operator, value in said.items():
+            if not isinstance(expected, dict) or not expected:
+                self._add(inner, "$eq", expected)
+            elif any(name.startswith("$") for name in expected):
+                for operator, value in expected.items():
                     self._add(inner, operator, value)
             else:
-                self.add_fields(inner, said)
+                self.add_fields(inner, expected)
 
     def _add(self, place: str, operator: str, value: JsonValue) -> None:
         if len(self.parts) == MAX_CONDITIONS:

@@ -111,10 +111,10 @@ class ItemService:
         it is back."""
         ops = batch.operations
         _check_listings(ops)
-        if not any(isinstance(each, PutItem | DeleteItem | SweepItems) for each in ops):
+        if not any(isinstance(op, PutItem | DeleteItem | SweepItems) for op in ops):
             return ItemResults.model_construct(results=await self._read(scope, ops, batch.omit_expired))
         questions = await self._questions(scope, ops)
-        embedded, waiting = await self._embedded(scope, [each for each in ops if isinstance(each, PutItem)])
+        embedded, waiting = await self._embedded(scope, [op for op in ops if isinstance(op, PutItem)])
 
         again = partial(self._read_again, ops, questions, omit_expired=batch.omit_expired)
         answer: Answer[ItemResults] = Answer(lambda _: StoredAnswer(True), again)
@@ -128,14 +128,12 @@ class ItemService:
                 for kind, group in itertools.groupby(ops, type):
                     same = list(group)
                     if kind is PutItem:
-                        put = [each for each in same if isinstance(each, PutItem)]
+                        put = [op for op in same if isinstance(op, PutItem)]
                         await self._put(tx, put, puts, embedded, waiting)
                         puts += len(put)
                         results += [ItemResult() for _ in put]
                     elif kind is DeleteItem:
-                        gone = [
-                            (store.stored(each.namespace), each.key) for each in same if isinstance(each, DeleteItem)
-                        ]
+                        gone = [(store.stored(op.namespace), op.key) for op in same if isinstance(op, DeleteItem)]
                         await store.delete(tx, gone, self._clock())
                         results += [ItemResult() for _ in gone]
                     elif kind is SweepItems:
@@ -180,19 +178,19 @@ class ItemService:
 
     async def all_namespaces(self, scope: Scope, limit: int, after: str) -> Page[UserNamespaces]:
         """Users of the tenant and where they have items: about `limit` namespaces at once."""
-        found: list[UserNamespaces] = []
+        users: list[UserNamespaces] = []
         count = 0
         async with self._database.scoped(scope) as tx:
             owners = await store.owners(tx, after, limit)
             for user_id in owners:
                 await tx.become(Scope(scope.tenant_id, user_id))
                 names = await store.namespaces(tx, None)
-                found.append(UserNamespaces(user_id=user_id, namespaces=names))
+                users.append(UserNamespaces(user_id=user_id, namespaces=names))
                 count += len(names)
                 if count >= limit:
                     break
-        more = len(found) < len(owners) or len(owners) == limit
-        return Page(items=found, next_cursor=found[-1].user_id if more and found else None)
+        more = len(users) < len(owners) or len(owners) == limit
+        return Page(items=users, next_cursor=users[-1].user_id if more and users else None)
 
     async def sweep_user(self, scope: Scope, now: datetime) -> int:
         """Remove the user's items whose time is over at a moment; return their number."""
@@ -229,35 +227,35 @@ class ItemService:
         """Operations that read. `touched`: of which items the time to live begins anew."""
         now = self._clock()
         living_at = now if omit_expired else None
-        held: dict[tuple[str, str], Row] = {}
-        gets = list({(store.stored(each.namespace), each.key) for each in ops if isinstance(each, GetItem)})
+        stored_rows: dict[tuple[str, str], Row] = {}
+        gets = list({(store.stored(op.namespace), op.key) for op in ops if isinstance(op, GetItem)})
         for start in range(0, len(gets), AT_ONCE):
-            found = await store.get(tx, gets[start : start + AT_ONCE], living_at)
-            held |= {(row["namespace"], row["key"]): row for row in found}
+            hits = await store.get(tx, gets[start : start + AT_ONCE], living_at)
+            stored_rows |= {(row["namespace"], row["key"]): row for row in hits}
         names: list[tuple[str, ...]] | None = None
         results: list[ItemResult] = []
-        for each in ops:
+        for op in ops:
             budget.check_time()
             rows: list[ItemRow] = []
-            match each:
+            match op:
                 case GetItem():
-                    row = held.get((store.stored(each.namespace), each.key))
+                    row = stored_rows.get((store.stored(op.namespace), op.key))
                     rows = budget.read([] if row is None else [row])
                     results.append(_result(item=rows[0].item() if rows else None))
                 case SearchItems():
-                    kept, more = await self._search(tx, each, questions, living_at)
-                    rows = budget.read(kept)
+                    hit_rows, more = await self._search(tx, op, questions, living_at)
+                    rows = budget.read(hit_rows)
                     items = [row.item() for row in rows]
-                    results.append(_result(items=items, more=more or len(kept) == AT_ONCE < each.limit))
+                    results.append(_result(items=items, more=more or len(hit_rows) == AT_ONCE < op.limit))
                 case ListKeys():
-                    found = await store.keys(tx, each.prefix, each.after, living_at, each.limit)
-                    results.append(_result(items=[row.item() for row in budget.read(found)]))
+                    hits = await store.keys(tx, op.prefix, op.after, living_at, op.limit)
+                    results.append(_result(items=[row.item() for row in budget.read(hits)]))
                 case ListNamespaces():
                     names = await store.namespaces(tx, living_at) if names is None else names
-                    results.append(_result(namespaces=budget.names(await asyncio.to_thread(matching, names, each))))
+                    results.append(_result(namespaces=budget.names(await asyncio.to_thread(matching, names, op))))
                 case _:
                     raise AssertionError("an operation that reads is one of four")
-            if isinstance(each, GetItem | SearchItems) and each.refresh_ttl:
+            if isinstance(op, GetItem | SearchItems) and op.refresh_ttl:
                 touched += [row.row_id for row in rows if row.ttl_minutes is not None]
         return results
 
@@ -287,19 +285,19 @@ class ItemService:
             return {}, frozenset()
         texts = [
             (position, field, text)
-            for position, each in enumerate(puts)
-            if each.index
-            for field, text in (each.texts if each.texts is not None else {WHOLE: store.whole_text(each.value)}).items()
+            for position, put in enumerate(puts)
+            if put.index
+            for field, text in (put.texts if put.texts is not None else {WHOLE: store.whole_text(put.value)}).items()
             if text
         ]
-        found: dict[int, dict[str, Embedding]] = {}
+        embeddings: dict[int, dict[str, Embedding]] = {}
         try:
             vectors = await self._vectors(scope, [text for _, _, text in texts]) if texts else []
         except UnavailableError:
             return {}, {position for position, _, _ in texts}
         for (position, field, _), vector in zip(texts, vectors, strict=True):
-            found.setdefault(position, {})[field] = vector
-        return found, frozenset()
+            embeddings.setdefault(position, {})[field] = vector
+        return embeddings, frozenset()
 
     async def _vectors(self, scope: Scope, texts: Sequence[str]) -> list[Embedding]:
         assert self._embedder is not None
@@ -314,20 +312,20 @@ def _check_listings(ops: Sequence[Operation]) -> None:
 
 
 def matching(names: Sequence[tuple[str, ...]], wanted: ListNamespaces) -> list[tuple[str, ...]]:
-    """Of namespaces in order those that a listing asks for. Pure."""
+    """Return the namespaces that a listing asks for, cut to its depth, sorted. Pure."""
 
     def fits(part: Sequence[str], pattern: Sequence[str]) -> bool:
         return len(part) == len(pattern) and all(
-            asked in ("*", label) for label, asked in zip(part, pattern, strict=True)
+            wildcard in ("*", label) for label, wildcard in zip(part, pattern, strict=True)
         )
 
-    found = [
-        each
-        for each in names
-        if fits(each[: len(wanted.prefix)], wanted.prefix)
-        and fits(each[len(each) - len(wanted.suffix) :] if len(wanted.suffix) <= len(each) else (), wanted.suffix)
+    matches = [
+        labels
+        for labels in names
+        if fits(labels[: len(wanted.prefix)], wanted.prefix)
+        and fits(labels[len(labels) - len(wanted.suffix) :] if len(wanted.suffix) <= len(labels) else (), wanted.suffix)
     ]
-    cut = sorted({each[: wanted.max_depth] for each in found})
+    cut = sorted({labels[: wanted.max_depth] for labels in matches})
     return cut[wanted.offset : wanted.offset + wanted.limit]
 
 

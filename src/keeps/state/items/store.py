@@ -148,15 +148,15 @@ async def put(
 ) -> None:
     """Store items of different keys, with the vectors of each (by position) and their events. `waiting`: the positions
     of those whose vectors are made later."""
-    done = await _put(tx, [_image(tx, each, 1, now, now) for each in new], now)
+    done = await _put(tx, [_image(tx, item, 1, now, now) for item in new], now)
     changed = [row["row_id"] for row in done if row["version"] > 1]
     if changed:
         await tx.execute(QUERIES["items_unlink"], tx.scope.tenant_id, changed)
     rows = {(row["namespace"], row["key"]): row["row_id"] for row in done}
     vectors = [
-        (stored(new[position].namespace), rows[stored(new[position].namespace), new[position].key], field, each)
+        (stored(new[position].namespace), rows[stored(new[position].namespace), new[position].key], field, vector)
         for position, fields in embedded.items()
-        for field, each in fields.items()
+        for field, vector in fields.items()
     ]
     if vectors and model is not None:
         await _insert_vectors(tx, model, vectors)
@@ -265,15 +265,17 @@ async def insert_vectors(
     tx: Tx, model: str, items: Sequence[Unindexed], embedded: Sequence[Mapping[str, Embedding]]
 ) -> int:
     """Store vectors of items that still say what was embedded; of how many."""
-    versions = await tx.fetch(QUERIES["item_versions"], *_who(tx), [each.row_id for each in items])
+    versions = await tx.fetch(QUERIES["item_versions"], *_who(tx), [item.row_id for item in items])
     still = {(row["row_id"], row["version"]) for row in versions}
-    kept = [
+    current = [
         (item, fields) for item, fields in zip(items, embedded, strict=True) if (item.row_id, item.version) in still
     ]
-    vectors = [(item.namespace, item.row_id, field, each) for item, fields in kept for field, each in fields.items()]
+    vectors = [
+        (item.namespace, item.row_id, field, vector) for item, fields in current for field, vector in fields.items()
+    ]
     await _insert_vectors(tx, model, vectors)
-    await tx.execute(QUERIES["item_pending_done"], tx.scope.tenant_id, [item.row_id for item, _ in kept])
-    return len(kept)
+    await tx.execute(QUERIES["item_pending_done"], tx.scope.tenant_id, [item.row_id for item, _ in current])
+    return len(current)
 
 
 async def delete_other_models(tx: Tx, model: str) -> None:

@@ -83,17 +83,17 @@ class PlanService:
         write = self._introducer.writing(scope, PLAN)
         async for attempt in write:
             async with attempt as tx:
-                held = await store.get(tx, new.plan_id)
-                _check(held, new.expected_version, new.plan_id)
+                stored = await store.get(tx, new.plan_id)
+                _check(stored, new.expected_version, new.plan_id)
                 await self._join(tx, new.session_id)
-                if held is None:
+                if stored is None:
                     fields = {**new.model_dump(exclude={"plan_id", *_NOT_STORED}), "goal_event": _goal_event(new)}
                     write.result = self._new(scope, new.plan_id, {"status": "running", **fields})
                     await store.insert(tx, write.result)
                 else:
                     names = new.model_fields_set - {"plan_id", *_NOT_STORED}
-                    given = {name: value for name in names if (value := getattr(new, name)) is not None}
-                    write.result = await self._replace(tx, held, given)
+                    changes = {name: value for name in names if (value := getattr(new, name)) is not None}
+                    write.result = await self._replace(tx, stored, changes)
         return context_of(write.result)
 
     async def get(self, scope: Scope, plan_id: str) -> Plan:
@@ -108,10 +108,10 @@ class PlanService:
 
         async def read(scope: Scope) -> Plan:
             async with self._database.scoped(scope) as tx:
-                held = await store.by_correlation(tx, correlation_id)
-            if held is None:
+                plan = await store.by_correlation(tx, correlation_id)
+            if plan is None:
                 raise NotFoundError(f"no plan waits for {correlation_id!r}")
-            return held
+            return plan
 
         return await own_or_shared(scope, read)
 
@@ -132,9 +132,9 @@ class PlanService:
         after = read_cursor(cursor) if cursor else None
         statuses = ACTIVE if status == "active" else None if status is None else (status,)
         async with self._database.scoped(scope) as tx:
-            found, more = await store.page(tx, statuses, session_id, parent_plan_id, after, limit)
-        last = found[-1] if more else None
-        return Page(items=found, next_cursor=write_cursor(last.created_at, last.plan_id) if last else None)
+            plans, more = await store.page(tx, statuses, session_id, parent_plan_id, after, limit)
+        last = plans[-1] if more else None
+        return Page(items=plans, next_cursor=write_cursor(last.created_at, last.plan_id) if last else None)
 
     async def context(self, scope: Scope, plan_id: str) -> PlanContext:
         """The state machine of a plan. Raises NotFoundError."""
@@ -149,16 +149,16 @@ class PlanService:
 
     async def update(self, scope: Scope, plan_id: str, change: PlanChange | PlanContextChange) -> Plan:
         """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
-        given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
+        changes = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
 
         async def change_plan(scope: Scope) -> Plan:
             write = self._database.writing(scope, PLAN)
             async for attempt in write:
                 async with attempt as tx:
-                    held = await self._held(tx, plan_id)
-                    _check(held, change.expected_version, plan_id)
+                    stored = await self._held(tx, plan_id)
+                    _check(stored, change.expected_version, plan_id)
                     await self._join(tx, change.session_id)
-                    write.result = await self._replace(tx, held, given)
+                    write.result = await self._replace(tx, stored, changes)
             return write.result
 
         return await own_or_shared(scope, change_plan)

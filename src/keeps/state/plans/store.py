@@ -39,7 +39,7 @@ async def page(
 ) -> tuple[list[Plan], bool]:
     """One page, newest first; and whether there are more."""
     created_at, plan_id = after or (None, None)
-    kept, more = await fetch_page(
+    rows, more = await fetch_page(
         tx,
         QUERIES["plan_list"],
         tx.scope.tenant_id,
@@ -53,7 +53,7 @@ async def page(
         limit=limit,
         columns=("goal_data", "state"),
     )
-    return [plan_from_row(row) for row in kept], more
+    return [plan_from_row(row) for row in rows], more
 
 
 async def insert(tx: Tx, plan: Plan) -> bool:
@@ -77,12 +77,13 @@ async def delete(tx: Tx, plan_id: str, now: datetime) -> list[str]:
     plans = [row["plan_id"] for row in await tx.fetch(QUERIES["plan_tree"], *who, plan_id)]
     tasks = [row["task_id"] for row in await tx.fetch(QUERIES["plan_tasks"], *who, plans)]
     await tx.execute(QUERIES["plan_delete"], *who, plan_id)
-    for each in plans:
-        await tx.execute(QUERIES["plan_redact"], each)
-    for each in tasks:
-        await tx.execute(QUERIES["task_redact"], each)
+    for row_id in plans:
+        await tx.execute(QUERIES["plan_redact"], row_id)
+    for row_id in tasks:
+        await tx.execute(QUERIES["task_redact"], row_id)
     news = [
-        NewEvent(new_id(), "plan.deleted", each, now, "private", tx.scope.agent_id, {"plan_id": each}) for each in plans
+        NewEvent(new_id(), "plan.deleted", row_id, now, "private", tx.scope.agent_id, {"plan_id": row_id})
+        for row_id in plans
     ]
     await events.append(tx, news)
     return plans

@@ -58,12 +58,14 @@ def fold(notes: SessionNotes, messages: Sequence[Note], now: datetime, kept: tim
     summary, count = notes.summary, notes.message_count
     for message in messages:
         items.append(message.model_copy(update={"text": _cut(message.text)}))
-        found = _worth_noting(message)
-        if found is not None and not any(each.text == found.text and each.kind == found.kind for each in items):
-            items.append(found)
+        highlight = _worth_noting(message)
+        if highlight is not None and not any(
+            item.text == highlight.text and item.kind == highlight.kind for item in items
+        ):
+            items.append(highlight)
         count += 1
         if count % SUMMARISED_EVERY == 0:
-            summary = summarise(summary, [each for each in items if each.kind == "message"][-SUMMARISED_EVERY:])
+            summary = summarise(summary, [item for item in items if item.kind == "message"][-SUMMARISED_EVERY:])
     return SessionNotes(
         session_id=notes.session_id,
         summary=summary,
@@ -77,16 +79,16 @@ def fold(notes: SessionNotes, messages: Sequence[Note], now: datetime, kept: tim
 def summarise(summary: str, messages: Sequence[Note]) -> str:
     """The summary with the sentences of some messages that matter most, within its length: the least important go
     first."""
-    known = [line.removeprefix("- ") for line in summary.splitlines() if line]
+    lines = [line.removeprefix("- ") for line in summary.splitlines() if line]
     for message in messages:
         if message.role in ("system", "tool"):
             continue
         for sentence in _sentences(message.text):
-            if _weight(sentence, message.role) > _PLAIN and sentence not in known:
-                known.append(sentence if message.role == "user" else f"(agent) {sentence}")
-    while sum(len(each) + 3 for each in known) > SUMMARY_CHARACTERS:
-        known.remove(min(known, key=_weight_of_line))
-    return "\n".join(f"- {each}" for each in known)
+            if _weight(sentence, message.role) > _PLAIN and sentence not in lines:
+                lines.append(sentence if message.role == "user" else f"(agent) {sentence}")
+    while sum(len(each) + 3 for each in lines) > SUMMARY_CHARACTERS:
+        lines.remove(min(lines, key=_weight_of_line))
+    return "\n".join(f"- {each}" for each in lines)
 
 
 def digest(notes: SessionNotes) -> str:

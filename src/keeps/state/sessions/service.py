@@ -57,11 +57,11 @@ class SessionService:
                     updated_at=now,
                 )
                 if not await store.insert(tx, session):
-                    held = await self._held(tx, session_id)
+                    stored = await self._held(tx, session_id)
                     raise ConflictError(
                         f"session {session_id!r} is there already",
-                        current_version=held.version,
-                        current=held.model_dump(mode="json"),
+                        current_version=stored.version,
+                        current=stored.model_dump(mode="json"),
                     )
                 write.result = session
         return write.result
@@ -74,26 +74,31 @@ class SessionService:
         """One page, newest first; with `ended`, of the sessions that ended or of those that did not."""
         after = read_cursor(cursor) if cursor else None
         async with self._database.scoped(scope) as tx:
-            found, more = await store.page(tx, ended, after, limit)
-        last = found[-1] if more else None
-        return Page(items=found, next_cursor=write_cursor(last.created_at, last.session_id) if last else None)
+            sessions, more = await store.page(tx, ended, after, limit)
+        last = sessions[-1] if more else None
+        return Page(items=sessions, next_cursor=write_cursor(last.created_at, last.session_id) if last else None)
 
     async def update(self, scope: Scope, session_id: str, change: SessionChange) -> Session:
         """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
         write = self._database.writing(scope, SESSION)
         async for attempt in write:
             async with attempt as tx:
-                held = await self._held(tx, session_id)
-                if change.expected_version not in (None, held.version):
+                stored = await self._held(tx, session_id)
+                if change.expected_version not in (None, stored.version):
                     raise ConflictError(
-                        f"session {session_id!r} has version {held.version}, not {change.expected_version}",
-                        current_version=held.version,
-                        current=held.model_dump(mode="json"),
+                        f"session {session_id!r} has version {stored.version}, not {change.expected_version}",
+                        current_version=stored.version,
+                        current=stored.model_dump(mode="json"),
                     )
                 now = self._clock()
-                given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
-                moved = {"version": held.version + 1, "updated_at": now, "last_interaction": now, "last_activity": now}
-                session = held.model_copy(update=given | moved)
+                changes = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
+                moved = {
+                    "version": stored.version + 1,
+                    "updated_at": now,
+                    "last_interaction": now,
+                    "last_activity": now,
+                }
+                session = stored.model_copy(update=changes | moved)
                 await store.replace(tx, session)
                 write.result = session
         return write.result

@@ -132,14 +132,14 @@ async def messages(tx: Tx, session_id: str, limit: int, agent_id: str = "") -> l
     agent's."""
     who = (tx.scope.tenant_id, tx.scope.user_id, session_id)
     rows = await tx.fetch(QUERIES["session_messages"], *who, limit, agent_id)
-    found: list[tuple[UUID, Note]] = []
+    notes: list[tuple[UUID, Note]] = []
     for row in reversed(rows):
         own = origin_of(row["role"], row["source"], json.loads(row["metadata"])) == "own"
         note = Note(
             kind="message", text=row["content"], role=(row["role"] or "user") if own else "tool", at=row["valid_from"]
         )
-        found.append((row["memory_id"], note))
-    return found
+        notes.append((row["memory_id"], note))
+    return notes
 
 
 async def drop_notes(tx: Tx, session_id: str) -> None:

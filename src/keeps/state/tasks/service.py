@@ -51,18 +51,18 @@ class TaskService:
         write = self._introducer.writing(scope, TASK)
         async for attempt in write:
             async with attempt as tx:
-                held = await store.get(tx, new.task_id)
-                _check(held, new.expected_version, new.task_id)
+                stored = await store.get(tx, new.task_id)
+                _check(stored, new.expected_version, new.task_id)
                 now = self._clock()
                 task = TaskContext(
                     **new.model_dump(exclude={"expected_version", "user_id", "context", "sub_tasks", "visibility"}),
-                    sub_tasks=with_known(new.sub_tasks, held.sub_tasks if held else []),
+                    sub_tasks=with_known(new.sub_tasks, stored.sub_tasks if stored else []),
                     tenant_id=scope.tenant_id,
                     user_id=scope.user_id,
                     visibility=visibility_of(scope.user_id),
                     agent_id=scope.agent_id,
-                    version=held.version + 1 if held else 1,
-                    created_at=held.created_at if held else now,
+                    version=stored.version + 1 if stored else 1,
+                    created_at=stored.created_at if stored else now,
                     updated_at=now,
                 )
                 await store.put(tx, task)
@@ -81,10 +81,10 @@ class TaskService:
 
         async def read(scope: Scope) -> TaskContext:
             async with self._database.scoped(scope) as tx:
-                held = await store.by_subtask(tx, sub_task_id)
-            if held is None:
+                task = await store.by_subtask(tx, sub_task_id)
+            if task is None:
                 raise NotFoundError(f"no task waits for sub-task {sub_task_id!r}")
-            return held
+            return task
 
         return _answer(await own_or_shared(scope, read), details)
 
@@ -97,30 +97,30 @@ class TaskService:
             write = self._database.writing(scope, TASK)
             async for attempt in write:
                 async with attempt as tx:
-                    held = await _held(tx, task_id)
-                    _check(held, change.expected_version, task_id)
-                    given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
-                    if "sub_tasks" in given:
-                        given["sub_tasks"] = with_known(change.sub_tasks, held.sub_tasks)
-                    write.result = await self._put(tx, held, given)
+                    stored = await _held(tx, task_id)
+                    _check(stored, change.expected_version, task_id)
+                    changes = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
+                    if "sub_tasks" in changes:
+                        changes["sub_tasks"] = with_known(change.sub_tasks, stored.sub_tasks)
+                    write.result = await self._put(tx, stored, changes)
             return write.result
 
         return _answer(await own_or_shared(scope, change_task), details)
 
     async def put_sub_task(self, scope: Scope, task_id: str, sub_task_id: str, change: SubTaskChange) -> TaskContext:
         """Add a sub-task or note what became of it; whatever else is in the task stays. Raises NotFoundError."""
-        given = change.model_dump(include=change.model_fields_set)
+        changes = change.model_dump(include=change.model_fields_set)
 
         async def change_task(scope: Scope) -> TaskContext:
             write = self._database.writing(scope, TASK)
             async for attempt in write:
                 async with attempt as tx:
-                    held = await _held(tx, task_id)
-                    sub_tasks = with_sub_task(held.sub_tasks, sub_task_id, given)
+                    stored = await _held(tx, task_id)
+                    sub_tasks = with_sub_task(stored.sub_tasks, sub_task_id, changes)
                     if len(sub_tasks) > MOST_SUB_TASKS:
                         raise ValidationFailedError(f"a task has at most {MOST_SUB_TASKS:,} sub-tasks")
                     _check_size(sub_task_id, sub_tasks)
-                    write.result = await self._put(tx, held, {"sub_tasks": sub_tasks})
+                    write.result = await self._put(tx, stored, {"sub_tasks": sub_tasks})
             return write.result
 
         return await own_or_shared(scope, change_task)
@@ -150,13 +150,15 @@ def with_sub_task(sub_tasks: Sequence[JsonValue], sub_task_id: str, given: Mappi
     new: dict[str, JsonValue] = {"sub_task_id": sub_task_id, "status": "pending", **given}
     changed: list[JsonValue] = []
     there = False
-    for each in sub_tasks:
-        known: dict[str, JsonValue] = each if isinstance(each, dict) else {"sub_task_id": each, "status": "pending"}
-        if known["sub_task_id"] == sub_task_id:
+    for entry in sub_tasks:
+        sub_task: dict[str, JsonValue] = (
+            entry if isinstance(entry, dict) else {"sub_task_id": entry, "status": "pending"}
+        )
+        if sub_task["sub_task_id"] == sub_task_id:
             there = True
-            changed.append({**known, **given})
+            changed.append({**sub_task, **given})
         else:
-            changed.append(each)
+            changed.append(entry)
     return changed if there else [*changed, new]
 
 

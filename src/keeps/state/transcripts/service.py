@@ -61,7 +61,7 @@ class TranscriptService:
         """A transcript with a part of its entries. Raises NotFoundError."""
         async with self._database.scoped(scope) as tx:
             row = await _held(tx, part.app, part.transcript_id)
-            found = await store.entries(
+            entries = await store.entries(
                 tx,
                 part.app,
                 part.transcript_id,
@@ -71,8 +71,8 @@ class TranscriptService:
                 limit=part.limit,
             )
             whole = await self._whole(tx, row)
-        more = bool(found) and found[-1].position < row.entry_count
-        return whole.model_copy(update={"entries": found, "next_after": found[-1].position if more else None})
+        more = bool(entries) and entries[-1].position < row.entry_count
+        return whole.model_copy(update={"entries": entries, "next_after": entries[-1].position if more else None})
 
     async def page(self, scope: Scope, app: str, limit: int, cursor: str | None) -> Page[TranscriptInfo]:
         """One page, the one that was left alone longest first."""

@@ -142,14 +142,14 @@ class WorkingService:
     async def change(self, scope: Scope, new: AtomicChange) -> AtomicResult:
         """Append, extend, merge or increment in one statement. Raises ValidationFailedError where something else is
         there."""
-        operation, given = _operation(new)
+        operation, operand = _operation(new)
         write = self._introducer.writing(scope, RESULT)
         async for attempt in write:
             async with attempt as tx:
                 await self._sweep(tx)
                 key, path, now = await self._place(tx, new)
                 write.result = await store.change(
-                    tx, new.plan_id, key, path, operation, given, now, workflow=new.workflow
+                    tx, new.plan_id, key, path, operation, operand, now, workflow=new.workflow
                 )
         return write.result
 

@@ -40,7 +40,7 @@ async def put(
     Raises:
         ValidationFailedError: The state that an app shares would be too large.
     """
-    asked = (
+    parameters = (
         tx.scope.tenant_id,
         plan_id,
         key,
@@ -53,9 +53,9 @@ async def put(
         tx.scope.agent_id,
         workflow,
     )
-    row = await tx.fetch_row(QUERIES["working_put"], *asked)
+    row = await tx.fetch_row(QUERIES["working_put"], *parameters)
     if row is None and await _end(tx, plan_id, key, now):
-        row = await tx.fetch_row(QUERIES["working_put"], *asked)
+        row = await tx.fetch_row(QUERIES["working_put"], *parameters)
     await _check_app(tx, plan_id)
     return None if row is None else item_from_row(row)
 
@@ -80,7 +80,7 @@ async def change(
     Raises:
         ValidationFailedError: The value would be larger than one that can be stored whole.
     """
-    asked = (
+    parameters = (
         tx.scope.tenant_id,
         plan_id,
         key,
@@ -93,9 +93,9 @@ async def change(
         tx.scope.agent_id,
         workflow,
     )
-    row = await tx.fetch_row(QUERIES["working_change"], *asked)
+    row = await tx.fetch_row(QUERIES["working_change"], *parameters)
     if row is None and await _end(tx, plan_id, key, now):
-        row = await tx.fetch_row(QUERIES["working_change"], *asked)
+        row = await tx.fetch_row(QUERIES["working_change"], *parameters)
     await _check_app(tx, plan_id)
     result = _result(plan_id, path, row)
     _check_size(key, result.value if row is None or row["whole"] is None else json.loads(row["whole"]))

@@ -60,8 +60,8 @@ def steps(current: str | None) -> list[Step]:
     from alembic.script import ScriptDirectory
 
     script = ScriptDirectory.from_config(_config("postgresql://"))
-    found = [Step(each.revision, (each.doc or "").strip()) for each in script.walk_revisions()][::-1]
-    return [each for each in found if current is None or each.revision > current]
+    all_steps = [Step(step.revision, (step.doc or "").strip()) for step in script.walk_revisions()][::-1]
+    return [step for step in all_steps if current is None or step.revision > current]
 
 
 def _config(owner_url: str) -> Config:

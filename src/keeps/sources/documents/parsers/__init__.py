@@ -92,20 +92,20 @@ class Reading:
 
     def heading(self, level: int, text: str, page: int | None = None) -> None:
         """A heading: what follows stands under it, up to the next of its level or above."""
-        said = " ".join(self._seen(text).split())
-        if said:
-            short, rest = _shortened(said)
+        title = " ".join(self._seen(text).split())
+        if title:
+            short, rest = _shortened(title)
             self._headings = [each for each in self._headings if each[0] < level]
             self.add(short, "heading", page)
             self._headings.append((level, short))
             self.add(rest, "text", page)
 
     def add(self, text: str, kind: Kind = "text", page: int | None = None) -> None:
-        kept = self._seen(text).strip("\n")
-        if not kept.strip():
+        seen = self._seen(text).strip("\n")
+        if not seen.strip():
             return
-        self._count(kept)
-        self.blocks.append(Block(kept, kind, tuple(said for _, said in self._headings), page))
+        self._count(seen)
+        self.blocks.append(Block(seen, kind, tuple(said for _, said in self._headings), page))
 
     def _count(self, text: str) -> None:
         self.characters += len(text)

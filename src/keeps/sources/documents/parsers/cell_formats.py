@@ -102,14 +102,14 @@ def _plain(value: object) -> str:
 
 @lru_cache(maxsize=1_000)
 def _sections(number_format: str) -> tuple[str, ...]:
-    found: list[str] = []
+    sections: list[str] = []
     place = 0
     while True:
         match = _SECTION.match(number_format, place)
-        found.append(match[0] if match else "")
+        sections.append(match[0] if match else "")
         place = match.end() if match else len(number_format)
         if place >= len(number_format) or number_format[place] != ";":
-            return tuple(found)
+            return tuple(sections)
         place += 1
 
 
@@ -189,15 +189,15 @@ def _placed(
         for at in reversed(integers[1:]):
             places[at], rest = rest[-1:], rest[:-1]
         places[integers[0]] = rest
-    said: list[str] = []
+    output: list[str] = []
     for at, token in enumerate(tokens):
         if at in places:
-            said.append(places[at])
+            output.append(places[at])
         elif at == point:
-            said.append(f".{part}" if part else "")
+            output.append(f".{part}" if part else "")
         elif token.kind in ("literal", "percent"):
-            said.append(token.text)
-    return "".join(said)
+            output.append(token.text)
+    return "".join(output)
 
 
 def _scientific(amount: Decimal, tokens: tuple[Token, ...], decimals: int) -> str:
@@ -220,16 +220,16 @@ def _moment(value: datetime | date | time | timedelta, number_format: str) -> st
     else:
         moment = value if isinstance(value, datetime) else datetime.combine(value, time())
     twelve = any(token.text in ("am/pm", "a/p") for token in tokens)
-    said: list[str] = []
+    output: list[str] = []
     for at, token in enumerate(tokens):
         if token.kind == "elapsed":
             whole = seconds if seconds is not None else (moment - datetime(1899, 12, 30)).total_seconds()  # noqa: DTZ001
-            said.append(str(int(whole // {"h": 3_600, "m": 60, "s": 1}[token.text[0]])).rjust(len(token.text), "0"))
+            output.append(str(int(whole // {"h": 3_600, "m": 60, "s": 1}[token.text[0]])).rjust(len(token.text), "0"))
         elif token.kind == "date":
-            said.append(_part(moment, token.text, minutes=_is_minutes(tokens, at), twelve=twelve))
+            output.append(_part(moment, token.text, minutes=_is_minutes(tokens, at), twelve=twelve))
         elif token.kind in ("literal", "point", "comma"):
-            said.append(token.text)
-    return "".join(said).strip()
+            output.append(token.text)
+    return "".join(output).strip()
 
 
 def _is_minutes(tokens: tuple[Token, ...], at: int) -> bool:

@@ -65,12 +65,12 @@ def _all(query: str) -> bool | None:
 def _part(part: str) -> bool | None:
     if not part.startswith("("):
         return _TYPES.get(part)
-    if found := _FEATURE.fullmatch(part):
-        return _feature(found[1], found[2])
-    if (found := _RANGE.fullmatch(part)) and (found[2] or found[4]):
-        size = _SIZES[found[3]]
-        before = _compare(length(found[1]), found[2], size) if found[2] else True
-        after = _compare(size, found[4], length(found[5])) if found[4] else True
+    if match := _FEATURE.fullmatch(part):
+        return _feature(match[1], match[2])
+    if (match := _RANGE.fullmatch(part)) and (match[2] or match[4]):
+        size = _SIZES[match[3]]
+        before = _compare(length(match[1]), match[2], size) if match[2] else True
+        after = _compare(size, match[4], length(match[5])) if match[4] else True
         return None if before is None or after is None else before and after
     return None
 

@@ -68,29 +68,29 @@ _SVG_TAGS = frozenset("svg g text tspan textpath a switch foreignobject use".spl
 def longhands(name: str, value: list[Any]) -> Iterator[tuple[str, str]]:
     """Return a declaration by its long names, in lower case, with escapes and comments resolved."""
     name = _LOGICAL.get(name, name)
-    parts = [each for each in value if each.type not in ("comment", "whitespace")]
-    text = tinycss2.serialize([each for each in value if each.type != "comment"]).strip().lower()[:_MOST_CHARACTERS]
+    parts = [token for token in value if token.type not in ("comment", "whitespace")]
+    text = tinycss2.serialize([token for token in value if token.type != "comment"]).strip().lower()[:_MOST_CHARACTERS]
     if len(parts) == 1 and parts[0].type == "ident":
         text = parts[0].lower_value
     if "var(" in text:
         yield name, text
     elif name == "font":
-        sizes = [each for each in parts if each.type in ("dimension", "percentage", "number", "function")]
+        sizes = [token for token in parts if token.type in ("dimension", "percentage", "number", "function")]
         if sizes and sizes[0].type == "number" and sizes[0].value >= 100 and len(sizes) > 1:
             sizes = sizes[1:]  # a weight stands before the size
         if sizes:
             yield "font-size", tinycss2.serialize(sizes[:1]).lower()
     elif name == "background":
-        pictures = [each for each in parts if _paints(each)]
+        pictures = [token for token in parts if _paints(token)]
         yield "background-image", tinycss2.serialize(pictures).lower() if pictures else "none"
-        colours = [each for each in parts if _is_colour(each)]
+        colours = [token for token in parts if _is_colour(token)]
         yield "background-color", tinycss2.serialize(colours[-1:]).lower() if colours else "transparent"
     elif name in ("inset", "margin"):
-        texts = [tinycss2.serialize([each]).lower() for each in parts][:4]
+        texts = [tinycss2.serialize([token]).lower() for token in parts][:4]
         for side, at in zip(_SIDES, FOUR_SIDES.get(len(texts), ()), strict=False):
             yield side if name == "inset" else f"margin-{side}", texts[at]
     elif name in _PAIRS:
-        texts = [tinycss2.serialize([each]).lower() for each in parts][:2]
+        texts = [tinycss2.serialize([token]).lower() for token in parts][:2]
         yield from zip(_PAIRS[name], (texts * 2)[:2], strict=False)
     else:
         yield name, text

@@ -207,11 +207,13 @@ def _weighed(parsed: list[Any], layer: int) -> list[tuple[_Weight, Declarations]
     Later layers are stronger, but for what is important: there earlier ones are.
     """
     kinds: tuple[dict[str, str], dict[str, str]] = ({}, {})
-    for each in parsed:
-        if each.type == "declaration" and (each.lower_name in RELEVANT or each.lower_name.startswith("--")):
-            for name, value in _values(each):
-                kinds[each.important].pop(name, None)
-                kinds[each.important][name] = value
+    for declaration in parsed:
+        if declaration.type == "declaration" and (
+            declaration.lower_name in RELEVANT or declaration.lower_name.startswith("--")
+        ):
+            for name, value in _values(declaration):
+                kinds[declaration.important].pop(name, None)
+                kinds[declaration.important][name] = value
     strength = layer if layer > _UNLAYERED else -layer
     return [(rank, values) for rank, values in (((0, layer), kinds[False]), ((1, strength), kinds[True])) if values]
 

@@ -139,11 +139,11 @@ def functions(text: str) -> Iterator[tuple[str, list[str]]]:
     """Return the functions of a value by their names, with their arguments as text."""
     for part in _parsed(text[:1_000]):
         if part.type == "function":
-            if any(each.type == "literal" and each.value == "," for each in part.arguments):
+            if any(argument.type == "literal" and argument.value == "," for argument in part.arguments):
                 parts = arguments(part.arguments)
             else:
-                parts = [[each] for each in part.arguments if each.type != "whitespace"]
-            yield part.lower_name, [tinycss2.serialize(each).strip() for each in parts]
+                parts = [[argument] for argument in part.arguments if argument.type != "whitespace"]
+            yield part.lower_name, [tinycss2.serialize(argument).strip() for argument in parts]
 
 
 @lru_cache(maxsize=5_000)

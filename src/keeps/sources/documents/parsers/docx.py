@@ -155,16 +155,16 @@ class _Walk:
         own = outline_level(properties) if properties is not None else None
         level = int(heading[1] or 1) if heading else own or style.level
         list_id, list_level = style.list_id, style.list_level
-        told = numbered(properties) if properties is not None else None
-        if told is not None:
-            list_id, list_level = told[0] or list_id, told[1]
+        numbering = numbered(properties) if properties is not None else None
+        if numbering is not None:
+            list_id, list_level = numbering[0] or list_id, numbering[1]
         mark = self._numbering.before(list_id, list_level) if list_id not in (None, "", "0") else ""
         if level:
             if level == 1 and self._reading.title is None:
                 self._reading.title = " ".join(line.split())[:500] or None
             self._reading.heading(level, line if mark == BULLET else f"{mark}{line}")
             return
-        if not mark and list_id != "0" and style.name.lower().startswith("list") and told is None:
+        if not mark and list_id != "0" and style.name.lower().startswith("list") and numbering is None:
             mark = BULLET
         self._reading.add(f"{mark}{line}", "item" if mark else "text")
 
@@ -302,13 +302,13 @@ class _Walk:
     def _beside(self, text: _Text, depth: int) -> None:
         """Read boxes, diagrams and tables that stand in a paragraph or cell, after it."""
         fields, self._fields = self._fields, []
-        for each, look in text.beside:
-            if each.tag == f"{_W}tbl":
-                self._table(each, replace(self._styles.page, fill=look.fill), depth + 1)
-            elif each.tag == f"{_W}txbxContent":
+        for element, look in text.beside:
+            if element.tag == f"{_W}tbl":
+                self._table(element, replace(self._styles.page, fill=look.fill), depth + 1)
+            elif element.tag == f"{_W}txbxContent":
                 # The colour of a box is not known.
-                self.blocks(each, replace(self._styles.page, fill=None), depth + 1)
-            elif (part := self.diagrams.get(each.get(qn("r:dm"), ""))) is not None:
+                self.blocks(element, replace(self._styles.page, fill=None), depth + 1)
+            elif (part := self.diagrams.get(element.get(qn("r:dm"), ""))) is not None:
                 for paragraph in _tree(part).iter(qn("a:p")):
                     self._reading.add("".join(paragraph.itertext(qn("a:t"))))
         self._fields = fields

@@ -276,11 +276,11 @@ _COLOUR_NAMES_OF_SHADE = ("w:color", "w:themeColor", "w:themeTint", "w:themeShad
 
 def numbered(properties: Any) -> tuple[str, int] | None:
     """Return the list of a paragraph and its level in it: list "0" is none, "" is that of its style."""
-    told = properties.find(qn("w:numPr"))
-    if told is None:
+    numbering = properties.find(qn("w:numPr"))
+    if numbering is None:
         return None
-    level = _value(told, "w:ilvl") or ""
-    return _value(told, "w:numId") or "", int(level) if level.isdigit() else 0
+    level = _value(numbering, "w:ilvl") or ""
+    return _value(numbering, "w:numId") or "", int(level) if level.isdigit() else 0
 
 
 def outline_level(properties: Any) -> int | None:

@@ -59,19 +59,19 @@ def _read(part: EmailMessage, reading: Reading, left_out: list[str], depth: int)
         _read_alternative(part, reading, left_out, depth)
     elif kind == "multipart/related":
         root = _root(part)
-        for each in _parts(part):
-            if each is root:
-                _read(each, reading, left_out, depth + 1)
-            elif not _is_picture(each):
-                left_out.append(_named(each))
+        for child in _parts(part):
+            if child is root:
+                _read(child, reading, left_out, depth + 1)
+            elif not _is_picture(child):
+                left_out.append(_named(child))
     elif part.is_multipart() and kind != "message/rfc822":
-        for each in _parts(part):
-            _read(each, reading, left_out, depth + 1)
+        for child in _parts(part):
+            _read(child, reading, left_out, depth + 1)
     elif part.get_content_disposition() == "attachment" or (kind == "text/plain" and part.get_filename()):
         left_out.append(_named(part))
     elif kind == "message/rfc822":
-        for each in _parts(part):
-            _forwarded(each, reading, left_out, depth)
+        for child in _parts(part):
+            _forwarded(child, reading, left_out, depth)
     elif kind == "text/html":
         parse_text(_text(part), reading)
     elif kind in ("text/plain", "text/enriched", "text/markdown"):

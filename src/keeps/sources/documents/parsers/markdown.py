@@ -82,15 +82,15 @@ def _without_front_matter(text: str, reading: Reading) -> str:
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() in ("---", "..."):
             written = "\n".join(lines[1:number])
-            told = _fields_of(written) if len(written) <= _FRONT_MATTER_CHARACTERS else None
-            if told is None:
+            front_matter = _fields_of(written) if len(written) <= _FRONT_MATTER_CHARACTERS else None
+            if front_matter is None:
                 return text
-            title = told.pop("title", None)
+            title = front_matter.pop("title", None)
             if isinstance(title, str) and title.strip():
                 reading.title = title.strip()[:500]
             elif title is not None:
-                told["title"] = title
-            reading.pairs(fields(told))
+                front_matter["title"] = title
+            reading.pairs(fields(front_matter))
             return "\n".join(lines[number + 1 :])
     return text
 

@@ -28,16 +28,16 @@ def checked(data: bytes, part: str, called: str) -> io.BytesIO:
     entries = archive.infolist()
     if len(entries) > MAX_ENTRIES:
         raise RefusedError(f"it holds {len(entries):,} files; at most {MAX_ENTRIES:,} are unpacked")
-    if part not in {each.filename for each in entries}:
+    if part not in {entry.filename for entry in entries}:
         raise RefusedError(f"it is called {called}, but is none")
-    unpacked = sum(each.file_size for each in entries)
-    packed = sum(each.compress_size for each in entries)
+    unpacked = sum(entry.file_size for entry in entries)
+    packed = sum(entry.compress_size for entry in entries)
     if unpacked > MAX_UNPACKED or unpacked > MAX_RATIO * max(packed, 10_000):
         raise RefusedError(f"it unpacks to more than {MAX_RATIO} times its size")
-    for each in entries:
-        if each.flag_bits & 1:
+    for entry in entries:
+        if entry.flag_bits & 1:
             raise RefusedError("it is encrypted; save it without a password")
-        if _has_doctype(archive, each):
+        if _has_doctype(archive, entry):
             raise RefusedError("its XML defines entities, which are never expanded")
     return io.BytesIO(data)
 
