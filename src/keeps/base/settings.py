@@ -214,7 +214,10 @@ def _meant(name: str, known: set[str], prefix: str = "") -> str:
 
 
 def _check_pairs(environment: Mapping[str, str], file: Mapping[str, object], path: Path) -> None:
-    """A secret goes only to an address that was named in the same place: a file must not send your key elsewhere."""
+    """Raise ValidationFailedError if an address and its key come from different places.
+
+    A file could otherwise send the key of the environment to another address.
+    """
     for url, secret in (("llm_base_url", "llm_api_key"), ("embedding_base_url", "embedding_api_key")):
         places = [
             "the environment" if environment.get(f"KEEPS_{name.upper()}") else str(path) if file.get(name) else None

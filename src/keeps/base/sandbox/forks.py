@@ -33,8 +33,9 @@ class Forks:
     async def ask(
         self, job: Mapping[str, object], files: Sequence[int] = (), *, seconds: float, most_bytes: int
     ) -> bytes:
-        """Run one job in a fork and return its answer; empty if the fork crashed. The fork receives `files` as open
-        files.
+        """Run one job in a fork and return its answer; empty if the fork crashed.
+
+        `files`: descriptors that the fork receives.
 
         Raises TimeoutError, TooMuchError, and UnavailableError if the host process has died.
         """

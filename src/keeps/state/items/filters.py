@@ -16,10 +16,10 @@ MAX_CONDITIONS = 200
 
 
 def compile_filter(wanted: Mapping[str, JsonValue] | None, first_parameter: int) -> Condition:
-    """Return a condition on `items.value` whose values are bound from `$first_parameter` on.
+    """Return a condition on `items.value` with values bound from `$first_parameter` on.
 
-    An item without the field passes none. Numbers compare with numbers and texts with texts. An object without
-    operators asks for these fields of an object, `{"$eq": {…}}` for that object and no other.
+    An item without the field matches nothing. Numbers compare with numbers and texts with texts. An object without
+    operators matches these fields of an object; `{"$eq": {…}}` matches exactly that object.
 
     Raises:
         ValidationFailedError: An operator is unknown, or there are more than MAX_CONDITIONS conditions.

@@ -1,4 +1,4 @@
-"""Items: operations in order, in one transaction; what they are found by is embedded before it."""
+"""Items: operations in order, in one transaction. Their vectors are computed before it."""
 
 from __future__ import annotations
 
@@ -45,33 +45,33 @@ Operation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | List
 
 
 AT_ONCE = 200
-"""So many items are read by one statement."""
+"""Maximum number of items read by one statement."""
 MOST_LISTINGS = 10
 MOST_SECONDS = 10.0
-"""How long the reading operations of a batch may take together."""
+"""Time limit for all reading operations of a batch."""
 ROW_BYTES = 500
-"""What an item takes in an answer beside its namespace, key and value."""
+"""Size of an item in an answer besides its namespace, key and value."""
 
 
 class _Budget:
-    """What the reading operations of a batch may answer together, and how long they may take."""
+    """Limits the size and the time of the reading operations of a batch."""
 
     def __init__(self) -> None:
         self._spent = 0
         self._ends = time.monotonic() + MOST_SECONDS
 
     def read(self, rows: Sequence[Row]) -> list[ItemRow]:
-        """Read rows, counted. Raises PayloadTooLargeError where it is too much by now."""
+        """Read rows and count their size. Raises PayloadTooLargeError above the limit."""
         self._count(sum(cost_of(row["value"], row["namespace"], row["key"]) + ROW_BYTES for row in rows))
         return [ItemRow.read(row) for row in rows]
 
     def names(self, namespaces: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """Count namespaces. Raises PayloadTooLargeError where it is too much by now."""
+        """Count the size of namespaces. Raises PayloadTooLargeError above the limit."""
         self._count(sum(ROW_BYTES + sum(map(len, labels)) for labels in namespaces))
         return namespaces
 
     def check_time(self) -> None:
-        """Raise PayloadTooLargeError where the operations took too long by now."""
+        """Raise PayloadTooLargeError if the operations have taken too long."""
         if time.monotonic() > self._ends:
             raise PayloadTooLargeError(
                 f"this batch reads for over {MOST_SECONDS:.0f} s; send its operations in several"
@@ -94,7 +94,7 @@ class ItemService:
         clock: Clock,
         notice: Callable[[Scope], None],
     ) -> None:
-        """`notice`: told whose items wait for their vectors."""
+        """`notice`: called with the scope of items that wait for vectors."""
         self._database = database
         self._introducer = introducer
         self._embedder = embedder
@@ -102,13 +102,15 @@ class ItemService:
         self._notice = notice
 
     async def read(self, scope: Scope, batch: ItemReads) -> ItemResults:
-        """Get, search and list. Times to live begin anew after that, where it was asked."""
+        """Get, search and list. Afterwards times to live are renewed if requested."""
         _check_listings(batch.operations)
         return ItemResults.model_construct(results=await self._read(scope, batch.operations, batch.omit_expired))
 
     async def batch(self, scope: Scope, batch: ItemBatch) -> ItemResults:
-        """Operations in order, all of them or none. While the model is away items are stored, and found by meaning when
-        it is back."""
+        """Run operations in order, all of them or none.
+
+        While the model is away, items are stored without vectors, and found by meaning once they have them.
+        """
         ops = batch.operations
         _check_listings(ops)
         if not any(isinstance(op, PutItem | DeleteItem | SweepItems) for op in ops):
@@ -155,7 +157,7 @@ class ItemService:
         embedded: Mapping[int, dict[str, Embedding]],
         waiting: Set[int],
     ) -> None:
-        """Store items; of several puts of one key the last. `before`: number of puts of the batch before these."""
+        """Store items; only the last of several puts of one key. `before`: number of the batch's puts before these."""
         last = {(put.namespace, put.key): position for position, put in enumerate(puts)}
         chosen = sorted(last.values())
         vectors = {row: embedded.get(before + position, {}) for row, position in enumerate(chosen)}
@@ -166,7 +168,7 @@ class ItemService:
     async def _read_again(
         self, ops: Sequence[Operation], questions: dict[str, HalfVector], tx: Tx, _: object, *, omit_expired: bool
     ) -> ItemResults:
-        """Answer a repeated batch: what was written stays written, and what was read is read anew."""
+        """Answer a repeated batch: writes are not repeated, and reads run again."""
         results: list[ItemResult] = []
         budget = _Budget()
         for operation in ops:
@@ -177,7 +179,7 @@ class ItemService:
         return ItemResults.model_construct(results=results)
 
     async def all_namespaces(self, scope: Scope, limit: int, after: str) -> Page[UserNamespaces]:
-        """Users of the tenant and where they have items: about `limit` namespaces at once."""
+        """Return users of the tenant with their namespaces, about `limit` namespaces at a time."""
         users: list[UserNamespaces] = []
         count = 0
         async with self._database.scoped(scope) as tx:
@@ -193,7 +195,7 @@ class ItemService:
         return Page(items=users, next_cursor=users[-1].user_id if more and users else None)
 
     async def sweep_user(self, scope: Scope, now: datetime) -> int:
-        """Remove the user's items whose time is over at a moment; return their number."""
+        """Delete the user's items that have expired at `now`. Return their number."""
         removed = 0
         while True:
             done = 0
@@ -224,7 +226,7 @@ class ItemService:
         touched: list[UUID],
         budget: _Budget,
     ) -> list[ItemResult]:
-        """Operations that read. `touched`: of which items the time to live begins anew."""
+        """Run reading operations. `touched`: receives the rows whose time to live is to be renewed."""
         now = self._clock()
         living_at = now if omit_expired else None
         stored_rows: dict[tuple[str, str], Row] = {}
@@ -271,7 +273,7 @@ class ItemService:
         return await store.nearest(tx, search.prefix, question, model, condition, living_at, limit, search.offset)
 
     async def _questions(self, scope: Scope, ops: Sequence[Operation]) -> dict[str, HalfVector]:
-        """Each question as a vector; none without a model."""
+        """Return the vector of each question; none without a model."""
         texts = list(dict.fromkeys(each.query for each in ops if isinstance(each, SearchItems) and each.query))
         vectors = await self._vectors(scope, texts) if texts and self._embedder else []
         return {text: HalfVector(each.sentence) for text, each in zip(texts, vectors, strict=bool(vectors))}
@@ -279,8 +281,10 @@ class ItemService:
     async def _embedded(
         self, scope: Scope, puts: Sequence[PutItem]
     ) -> tuple[dict[int, dict[str, Embedding]], Set[int]]:
-        """By the position of a put: the vectors of its texts, by name; and which wait for theirs, since the model is
-        away."""
+        """Return the vectors of each put's texts, by position and field, and the positions without vectors.
+
+        Those wait for their vectors, because the model is away.
+        """
         if self._embedder is None:
             return {}, frozenset()
         texts = [
@@ -306,7 +310,7 @@ class ItemService:
 
 
 def _check_listings(ops: Sequence[Operation]) -> None:
-    """Each looks at all namespaces of the user."""
+    """Raise ValidationFailedError for too many namespace listings, since each reads all namespaces of the user."""
     if sum(isinstance(each, ListNamespaces) for each in ops) > MOST_LISTINGS:
         raise ValidationFailedError(f"a batch lists namespaces at most {MOST_LISTINGS} times; send several")
 
@@ -336,5 +340,5 @@ def _result(
     *,
     more: bool = False,
 ) -> ItemResult:
-    """Every field is given: what is left out, pydantic would look up anew each time."""
+    """Return a result. All fields are set explicitly, because pydantic looks up missing ones on each access."""
     return ItemResult.model_construct(item=item, items=list(items), namespaces=list(namespaces), removed=0, more=more)

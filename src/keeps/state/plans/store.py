@@ -1,4 +1,4 @@
-"""Statements on plans."""
+"""Run the statements on plans."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def page(
     after: tuple[datetime, str] | None,
     limit: int,
 ) -> tuple[list[Plan], bool]:
-    """One page, newest first; and whether there are more."""
+    """Return one page, newest first, and whether there are more."""
     created_at, plan_id = after or (None, None)
     rows, more = await fetch_page(
         tx,
@@ -57,7 +57,7 @@ async def page(
 
 
 async def insert(tx: Tx, plan: Plan) -> bool:
-    """Store a new plan with its event; False where it is there already."""
+    """Store a new plan with its event. Return False if it already exists."""
     image = _image(plan)
     if await tx.fetch_row(QUERIES["plan_insert"], image) is None:
         return False
@@ -72,7 +72,7 @@ async def replace(tx: Tx, plan: Plan) -> None:
 
 
 async def delete(tx: Tx, plan_id: str, now: datetime) -> list[str]:
-    """Remove a plan and those under it with their task contexts, working memory, and what events say of all these."""
+    """Delete a plan and its sub-plans with their task contexts and working memory, and redact their events."""
     who = (tx.scope.tenant_id, tx.scope.user_id)
     plans = [row["plan_id"] for row in await tx.fetch(QUERIES["plan_tree"], *who, plan_id)]
     tasks = [row["task_id"] for row in await tx.fetch(QUERIES["plan_tasks"], *who, plans)]

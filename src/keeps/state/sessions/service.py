@@ -35,7 +35,7 @@ class SessionService:
         self._clock = clock
 
     async def create(self, scope: Scope, new: NewSession) -> Session:
-        """Store a new session. Raises ConflictError, which carries it, where its id is taken."""
+        """Store a new session. Raises ConflictError with the stored session if its id is taken."""
         session_id = new.session_id or str(new_id())
 
         write = self._introducer.writing(scope, SESSION)
@@ -71,7 +71,7 @@ class SessionService:
             return await self._held(tx, session_id)
 
     async def page(self, scope: Scope, ended: bool | None, limit: int, cursor: str | None) -> Page[Session]:
-        """One page, newest first; with `ended`, of the sessions that ended or of those that did not."""
+        """Return one page, newest first; with `ended` only sessions that have ended, or only those that have not."""
         after = read_cursor(cursor) if cursor else None
         async with self._database.scoped(scope) as tx:
             sessions, more = await store.page(tx, ended, after, limit)
@@ -79,7 +79,7 @@ class SessionService:
         return Page(items=sessions, next_cursor=write_cursor(last.created_at, last.session_id) if last else None)
 
     async def update(self, scope: Scope, session_id: str, change: SessionChange) -> Session:
-        """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
+        """Change the given fields. Raises ConflictError if the stored version is not `expected_version`."""
         write = self._database.writing(scope, SESSION)
         async for attempt in write:
             async with attempt as tx:

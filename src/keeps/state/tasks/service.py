@@ -29,23 +29,23 @@ DONE = plain(bool)
 
 
 class TaskService:
-    """Delegated work of a user, waiting for results.
+    """Delegated work of a user that waits for results.
 
-    `details` of an answer: sub-tasks with all that is known of them, or their ids alone, as the source documents' SDK
-    reads them. An id names one's own task, else one that the tenant shares.
+    An id names the user's own task, else one that the tenant shares.
+    `details`: return sub-tasks with all their fields, or only their ids, as the SDK of the source documents expects.
     """
 
     def __init__(
         self, database: Database, introducer: Introducer, clock: Clock, *, visibility: Visibility = "private"
     ) -> None:
-        """`visibility`: of tasks that name none."""
+        """`visibility`: the default for new tasks."""
         self._database = database
         self._introducer = introducer
         self._clock = clock
         self._visibility = visibility
 
     async def store(self, scope: Scope, new: NewTaskContext, *, details: bool = True) -> TaskContext:
-        """Store a task context; one that is there is replaced. Raises ConflictError on another `expected_version`."""
+        """Store or replace a task context. Raises ConflictError if the stored version is not `expected_version`."""
         scope = shared(scope) if (new.visibility or self._visibility) == "tenant" else scope
 
         write = self._introducer.writing(scope, TASK)
@@ -77,7 +77,7 @@ class TaskService:
         return _answer(await own_or_shared(scope, read), details)
 
     async def by_subtask(self, scope: Scope, sub_task_id: str, *, details: bool = True) -> TaskContext:
-        """The task that waits for a sub-task. Raises NotFoundError."""
+        """Return the task that waits for a sub-task. Raises NotFoundError."""
 
         async def read(scope: Scope) -> TaskContext:
             async with self._database.scoped(scope) as tx:
@@ -91,7 +91,7 @@ class TaskService:
     async def update(
         self, scope: Scope, task_id: str, change: TaskContextChange, *, details: bool = True
     ) -> TaskContext:
-        """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
+        """Change the given fields. Raises ConflictError if the stored version is not `expected_version`."""
 
         async def change_task(scope: Scope) -> TaskContext:
             write = self._database.writing(scope, TASK)
@@ -108,7 +108,7 @@ class TaskService:
         return _answer(await own_or_shared(scope, change_task), details)
 
     async def put_sub_task(self, scope: Scope, task_id: str, sub_task_id: str, change: SubTaskChange) -> TaskContext:
-        """Add a sub-task or note what became of it; whatever else is in the task stays. Raises NotFoundError."""
+        """Add a sub-task or update one; everything else in the task stays. Raises NotFoundError."""
         changes = change.model_dump(include=change.model_fields_set)
 
         async def change_task(scope: Scope) -> TaskContext:
@@ -146,7 +146,7 @@ class TaskService:
 
 
 def with_sub_task(sub_tasks: Sequence[JsonValue], sub_task_id: str, given: Mapping[str, JsonValue]) -> list[JsonValue]:
-    """The sub-tasks with what is known of one of them: set in its place, or added at the end as pending."""
+    """Return the sub-tasks with one of them updated in place, or added at the end as pending."""
     new: dict[str, JsonValue] = {"sub_task_id": sub_task_id, "status": "pending", **given}
     changed: list[JsonValue] = []
     there = False
@@ -163,7 +163,7 @@ def with_sub_task(sub_tasks: Sequence[JsonValue], sub_task_id: str, given: Mappi
 
 
 def _check_size(sub_task_id: str, sub_tasks: Sequence[JsonValue]) -> None:
-    """Raise ValidationFailedError where a sub-task grew larger than one that can be stored with its task."""
+    """Raise ValidationFailedError if a sub-task exceeds the size that can be stored with its task."""
     grown = next(each for each in sub_tasks if isinstance(each, dict) and each["sub_task_id"] == sub_task_id)
     try:
         storable_json(grown)
@@ -172,7 +172,7 @@ def _check_size(sub_task_id: str, sub_tasks: Sequence[JsonValue]) -> None:
 
 
 def with_known(sub_tasks: Sequence[JsonValue], held: Sequence[JsonValue]) -> list[JsonValue]:
-    """Return the sub-tasks, those that are ids with what `held` knows of them."""
+    """Return the sub-tasks; those given as ids get their details from `held`."""
     known = {each["sub_task_id"]: each for each in held if isinstance(each, dict)}
     return [known.get(each, each) if isinstance(each, str) else each for each in sub_tasks]
 
