@@ -1,4 +1,4 @@
-"""Memories as the Markdown memory keeps them: out to a folder that any editor opens, and in again."""
+"""Export memories to a folder in the format of the Markdown memory, and import such a folder."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ _KEPT = (
 
 
 def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
-    """One file for each content type, an entry for each memory; returns how many. Raises ValidationFailedError where
-    the folder holds Markdown already."""
+    """Write one file per content type with one entry per memory. Return the number of memories.
+
+    Raises ValidationFailedError if the folder already contains Markdown.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.glob("*.md"))):
         raise ValidationFailedError(f"{folder} holds Markdown already; name a new folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -66,7 +68,7 @@ def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
 
 
 def is_markdown_memory(folder: Path) -> bool:
-    """Whether a folder's Markdown was written by Keeps: its files begin so."""
+    """Return whether the Markdown files of a folder begin with the mark that Keeps writes."""
     if not folder.is_dir():
         return False
     for file in sorted(folder.glob("*.md")):
@@ -77,7 +79,7 @@ def is_markdown_memory(folder: Path) -> bool:
 
 
 def read_folder(folder: Path) -> Iterator[Record]:
-    """The entries of a Markdown memory, or of an export, as memories; sections that people have added are facts."""
+    """Yield the entries of a Markdown memory, or of an export, as memories; sections added by people become facts."""
     for file in sorted(folder.glob("*.md")):
         if file.is_symlink() or not file.is_file():
             yield Record(file.name, None, "is no regular file; links are not followed")

@@ -1,4 +1,4 @@
-"""Markdown files that people wrote, cut at the headings of CommonMark. Pure."""
+"""Markdown files written by people, split at CommonMark headings. Pure."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MAX_TAG_CHARACTERS = 100
 
 @cache
 def _parser() -> MarkdownIt:
-    """A parser of blocks: fences, code, HTML, headings of both kinds. Inline marks stay as they are written."""
+    """Return a parser for blocks: fences, code, HTML, both kinds of headings. Inline marks are kept as text."""
     return MarkdownIt("commonmark").disable("inline")
 
 
 def records(source: Source, text: str) -> Iterator[Record]:
-    """Yield a memory for each section, under the headings that lead to it, with what the front matter says."""
+    """Yield a memory for each section, with its headings and the fields of the front matter."""
     front, body, problem = _front_matter(text)
     if problem is not None:
         yield Record(source.name, None, problem)
@@ -52,7 +52,7 @@ def records(source: Source, text: str) -> Iterator[Record]:
 
 
 def _sections(body: str, title: str) -> Iterator[tuple[list[str], str]]:
-    """Yield each section's text with the headings above it. Only headings that stand in no list or quote count."""
+    """Yield each section's text with the headings above it. Headings inside lists and quotes do not count."""
     lines = body.split("\n")
     headings: list[tuple[int, str]] = [(0, title)] if title else []
     tokens = _parser().parse(body)
@@ -73,7 +73,7 @@ def _sections(body: str, title: str) -> Iterator[tuple[list[str], str]]:
 def _front_matter(text: str) -> tuple[dict[str, Any], str, str | None]:
     """Return the front matter, the text after it, and a problem with it.
 
-    A file that only begins with a rule has no front matter.
+    A file that only begins with a horizontal rule has no front matter.
     """
     head, _, rest = text.partition("\n")
     lines = rest.split("\n") if head.rstrip() == "---" else []
@@ -97,7 +97,7 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str, str | None]:
 
 
 def _told(front: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """Return the tags, date and metadata of a front matter as fields of a memory, and a note on what cannot be used."""
+    """Return the tags, date and metadata of a front matter as memory fields, and a note on unusable ones."""
     notes: list[str] = []
     fields: dict[str, Any] = {}
     raw_tags = front.get("tags", front.get("tag"))
@@ -126,7 +126,7 @@ def _told(front: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
 
 
 def _plain(value: object, budget: Iterator[int]) -> JsonValue:
-    """Return a value of YAML as JSON. Raises StopIteration for one of too many values: `*a` repeats all of `&a`."""
+    """Return a YAML value as JSON. Raises StopIteration above the value limit, since `*a` repeats all of `&a`."""
     next(budget)
     if value is None or isinstance(value, str | bool | int):
         return value

@@ -1,4 +1,4 @@
-"""The operations of an OpenAPI 3 document as tools. Pure. Nothing outside the document is read."""
+"""Read the operations of an OpenAPI 3 document as tools. Pure; nothing outside the document is read."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_.:-]+")
 
 
 def tools_of(document: dict[str, Any], prefix: str | None) -> tuple[list[dict[str, Any]], list[str]]:
-    """What each operation says of itself, as the fields of a tool; and what was left out, with the reason.
+    """Return each operation as the fields of a tool; and the omissions, with the reason for each.
 
-    Raises ValidationFailedError for what is no OpenAPI 3 document, or leads outside itself.
+    Raises ValidationFailedError if it is not an OpenAPI 3 document, or refers to something outside itself.
     """
     if not str(document.get("openapi", "")).startswith("3."):
         raise ValidationFailedError("openapi must be an OpenAPI 3 document, with its version in `openapi`")
@@ -61,7 +61,7 @@ def _tool(
 
 
 def _input(parts: _Parts, item: dict[str, Any], operation: dict[str, Any]) -> dict[str, Any] | None:
-    """JSON Schema of what an operation takes. Raises _TooLongError."""
+    """Return the JSON Schema of an operation's input. Raises _TooLongError."""
     properties: dict[str, Any] = {}
     required: list[str] = []
     for listed in [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]:
@@ -106,24 +106,23 @@ def _auth(document: dict[str, Any], operation: dict[str, Any]) -> str | None:
 
 
 class _TooLongError(Exception):
-    """What an operation takes cannot be told."""
+    """The input schema of an operation is too long."""
 
 
 class _Parts:
-    """Resolves parts of a document, for each operation up to a bound: schemas may contain themselves, many times
-    over."""
+    """Resolves references in a document. The size per operation is limited, since schemas may contain themselves."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
         self._left = MAX_SCHEMA
 
     def begun(self) -> _Parts:
-        """For the next operation."""
+        """Reset the size limit for the next operation."""
         self._left = MAX_SCHEMA
         return self
 
     def target(self, part: Any) -> Any:
-        """A part, or what it refers to."""
+        """Return a part, or the part that it refers to."""
         for _ in range(MOST_REFERENCES):
             reference = part.get("$ref") if isinstance(part, dict) else None
             if not isinstance(reference, str):
@@ -139,7 +138,7 @@ class _Parts:
         raise ValidationFailedError("a $ref of the OpenAPI document leads to itself")
 
     def resolved(self, part: Any, depth: int = 0) -> Any:
-        """A part with what it refers to in its place, down to some depth. Raises _TooLongError."""
+        """Return a part with all references replaced, down to MOST_DEPTH. Raises _TooLongError."""
         part = self.target(part)
         self._left -= 2 + (len(part) if isinstance(part, str) else 0)
         if self._left < 0:
