@@ -1,4 +1,4 @@
-"""What a user's memory says about itself, counted when asked."""
+"""Statistics of a user's memory, computed on request."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from keeps_client.models.insights import Decay, Fading, StorageSample, Used, Wee
 QUERIES = Statements("keeps.memory.insights")
 MOST_NAMED = 20
 TREND = 0.25
-"""The change between two stretches of four weeks that makes a trend."""
+"""Relative change between two periods of four weeks that counts as a trend."""
 EXAMPLES = 10
 
 
 class InsightService:
-    """Counts; writes nothing."""
+    """Computes statistics; writes nothing."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -77,7 +77,7 @@ class InsightService:
         )
 
     async def audit_junk(self, scope: Scope) -> JunkAudit:
-        """What a promotion run would promote of this user's memories, and how much of it is junk. Promotes nothing."""
+        """Return what a promotion run would promote now, and how much of it is junk. Promotes nothing."""
         async with self._database.reading(scope) as tx:
             coming = await would_promote(tx, self._clock())
             experiences = await tx.fetch(QUERIES["kept_experiences"], scope.tenant_id, scope.user_id)
@@ -95,12 +95,12 @@ class InsightService:
 
 
 def looks_like_junk(content: str) -> bool:
-    """Small talk, a mere question, or too little to mean anything."""
+    """Return whether a text is small talk, only a question, or too short to mean anything."""
     return is_chatter(content) or asks_only(content) or len(content.split()) < 3
 
 
 def trend(weeks: list[int]) -> str:
-    """Of the last four weeks against the four before."""
+    """Compare the last four weeks with the four before."""
     last, before = sum(weeks[-4:]), sum(weeks[-8:-4])
     if last > before * (1 + TREND):
         return "increasing"

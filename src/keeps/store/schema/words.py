@@ -1,4 +1,4 @@
-"""The words of memories that are there already, read anew: after a revision that keeps them in another way."""
+"""Rebuild the words of existing memories after a revision that changes their storage."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _BATCH = 1_000
 
 
 async def index_words(connection: asyncpg.Connection) -> None:
-    """Fill keeps.memory_words, postings and vector_bits, which are empty, inside the transaction of a migration, as the
-    owner."""
+    """Fill the empty tables memory_words, postings and vector_bits as the owner, in a migration's transaction."""
     parts = re.split(r"^-- name: (\w+)$", read_sql_file("words.sql"), flags=re.MULTILINE)
     statements = dict(zip(parts[1::2], parts[2::2], strict=True))
     await connection.execute(statements["later"], "yes")
