@@ -107,7 +107,7 @@ class Documents(Doing):
         return self._do(DELETE_DOCUMENT, document_id=as_uuid(document_id, "document_id"), hard=hard)
 
     def search_documents(self, query: str, *, limit: int = 10, tags: Sequence[str] | None = None) -> DocumentHits:
-        """Return the passages that answer the query best, with their place and the text around them."""
+        """Upload a document."""
         return self._do(SEARCH_DOCUMENTS, query=query, limit=limit, tags=listed(tags))
 
     @abstractmethod

@@ -106,7 +106,7 @@ class Documents(Doing):
         return await self._do(DELETE_DOCUMENT, document_id=as_uuid(document_id, "document_id"), hard=hard)
 
     async def search_documents(self, query: str, *, limit: int = 10, tags: Sequence[str] | None = None) -> DocumentHits:
-        """Return the passages that answer the query best, with their place and the text around them."""
+        """Upload a document."""
         return await self._do(SEARCH_DOCUMENTS, query=query, limit=limit, tags=listed(tags))
 
     @abstractmethod

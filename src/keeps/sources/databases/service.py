@@ -144,7 +144,7 @@ class DatabaseService:
         try:
             await self._tell_no_more(Scope(scope.tenant_id, added_by), name)
         except NotFoundError:
-            pass  # whoever had added it is gone, or nobody was told
+            pass  # The user who added it is gone, or agents were never informed.
         return DatabaseRemoved(name=name)
 
     async def query_sql(self, scope: Scope, name: str, sql: str) -> QueryResult:

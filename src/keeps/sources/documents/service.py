@@ -120,7 +120,7 @@ class DocumentService:
         async for attempt in self._introducer.writing(scope):
             async with attempt as tx:
                 existing = await store.like(tx, new.source, file_hash, new.replaces)
-                if existing is not None and _same(existing, new, file_hash):  # sent twice at once
+                if existing is not None and _same(existing, new, file_hash):  # It was sent twice at the same time.
                     status, after, stored, removed = "unchanged", existing, 0, 0
                 else:
                     status, after = ("created", row) if existing is None else ("updated", _next_version(existing, row))
@@ -174,7 +174,7 @@ class DocumentService:
         place = first = min(first, start)
         for row in rows:
             gap_starts = row["starts"] - len(row["gap"])
-            parts.append(" " * (gap_starts - place))  # of a passage that was forgotten by itself
+            parts.append(" " * (gap_starts - place))  # The text of a passage that was forgotten separately.
             parts += [row["gap"][max(0, place - gap_starts) :], row["content"][max(0, place - row["starts"]) :]]
             place = max(place, row["ends"])
         if end > characters - len(tail):
@@ -359,7 +359,7 @@ class DocumentService:
         rows = await store.settled(tx, memory_ids) if memory_ids else {}
         for number, memory in enumerate(await store.lock_memories(tx, rows.keys()) if rows else ()):
             if number % 50 == 0:
-                await asyncio.sleep(0)  # most say so already, and are passed over at once
+                await asyncio.sleep(0)  # Most passages are already up to date, and are skipped immediately.
             row = rows[memory.memory_id]
             changed = memory.evolve(
                 document_id=row["document_id"],

@@ -1,4 +1,4 @@
-"""Statements on documents. Every function takes the transaction first."""
+"""Run the statements on documents. Every function takes the transaction first."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ async def put(tx: Tx, row: DocumentRow, passages: Sequence[Passage], event_type:
     stored = await tx.fetch_row(QUERIES["document_put"], json.dumps(image, ensure_ascii=False, default=_plain))
     assert stored is not None
     await tx.execute(QUERIES["passages_delete"], row.tenant_id, row.document_id)
-    # In a thread: a long document has some ten thousand.
+    # In a thread: a long document has about ten thousand.
     told, encoded = await asyncio.to_thread(_told, passages)
     await tx.execute(QUERIES["passages_insert"], row.tenant_id, row.document_id, encoded, row.user_id, row.visibility)
     data = {"document": {**json.loads(stored["row"]), "passages": told}}

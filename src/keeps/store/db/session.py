@@ -143,7 +143,7 @@ class Database:
     @asynccontextmanager
     async def write_transaction(self, scope: Scope) -> AsyncGenerator[Tx]:
         """Open one transaction that writes, for one attempt of a `Writing`."""
-        forbid_inside_transaction("another transaction")  # which would wait for its own turn
+        forbid_inside_transaction("another transaction")  # It would wait for its own turn.
         async with _turn(self._turns, scope, WRITER_TIMEOUT_SECONDS, "writers"):
             tx = await self._begin(scope, ENTER_WRITE)
             async with tx.ending():

@@ -86,7 +86,7 @@ class Feed:
         return self._closed
 
     async def pause(self) -> None:
-        """Pause before a database that was away is asked again."""
+        """Pause before the next query to a database that was away."""
         await asyncio.sleep(4 * POLL_SECONDS)
 
     async def close(self) -> None:
