@@ -55,7 +55,7 @@ class Keeps:
         return OpeningKeeps(home, database_url, overrides)
 
     def __repr__(self) -> str:
-        """Return a text without the services, whose addresses contain passwords."""
+        """Omit the services, whose addresses contain passwords."""
         return f"<Keeps, open, {len(self.handlers)} operations>"
 
     def memory(self, scope: Scope) -> LocalMemory:

@@ -137,7 +137,7 @@ class Settings:
     otlp_endpoint: str | None = None
 
     def __repr__(self) -> str:
-        """Return the settings without passwords and keys."""
+        """Omit passwords and keys."""
         where = "KEEPS_DATABASE_URL" if self.database_url else str(self.home)
         return f"Settings({where}, embedder={self.embedder})"
 

@@ -150,7 +150,7 @@ class Folders(Documents, Graph):
     def _is_entity(self, concept: Concept, path: str, document_id: UUID, title: str, visibility: Visibility) -> bool:
         """Store the entity of a concept. Return False if its owner deleted it, or merged it into another."""
         kind = name_of(concept.metadata["type"])
-        for name in (title[:255], f"{title[:100]} ({path[-150:]})"):  # the second where something else is called so
+        for name in (title[:255], f"{title[:100]} ({path[-150:]})"):  # The second name, if the first one is taken.
             try:
                 self.add_entity(
                     name, entity_type=kind, entity_id=document_id, properties={"path": path}, visibility=visibility

@@ -154,7 +154,7 @@ class Folders(Documents, Graph):
     ) -> bool:
         """Store the entity of a concept. Return False if its owner deleted it, or merged it into another."""
         kind = name_of(concept.metadata["type"])
-        for name in (title[:255], f"{title[:100]} ({path[-150:]})"):  # the second where something else is called so
+        for name in (title[:255], f"{title[:100]} ({path[-150:]})"):  # The second name, if the first one is taken.
             try:
                 await self.add_entity(
                     name, entity_type=kind, entity_id=document_id, properties={"path": path}, visibility=visibility

@@ -100,7 +100,7 @@ class Writer:
 
     async def _store(self, writes: list[Write]) -> dict[UUID, Receipt | KeepsError]:
         """Store writes in one transaction; return their outcomes by memory id."""
-        writes = sorted(writes, key=_user)  # keeps the order within a user
+        writes = sorted(writes, key=_user)  # Stable: keeps the order within a user.
         if _user(writes[0]) != _user(writes[-1]):
             try:
                 return await self._store_together(writes)

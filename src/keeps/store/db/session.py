@@ -184,7 +184,7 @@ class Database:
             if cell not in self.cells.names:
                 await self.cells.read(again=True)
                 if cell not in self.cells.names and self._routes.pop(scope.tenant_id, None) is not None:
-                    cell = MAIN  # the remembered cell no longer exists
+                    cell = MAIN  # The remembered cell no longer exists.
             try:
                 tx_or_cell = await (await self.cells.get(cell)).begin(scope, enter)
             except UnavailableError:

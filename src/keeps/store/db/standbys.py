@@ -77,7 +77,7 @@ class Standbys:
             if tx.reached is None:
                 await tx.leave()
                 return None  # The tenant is new, or its existence is unknown.
-            further = tx.reached[-1] == wanted[-1] and tx.reached[0] > wanted[0]  # and none that was erased since
+            further = tx.reached[-1] == wanted[-1] and tx.reached[0] > wanted[0]  # The tenant was not erased since.
             if further or tx.reached == wanted or wanted == UNKNOWN:
                 return tx
             await tx.leave()

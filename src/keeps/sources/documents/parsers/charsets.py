@@ -46,7 +46,7 @@ def decoded_page(data: bytes, declared: str | None = None) -> str:
         found = _DECLARED.search(head) or _XML.match(head)
         declared = found[1].decode("ascii") if found else None
         if declared and declared.lower().startswith("utf-16"):
-            declared = "utf-8"  # it could not be read in UTF-16 up to here
+            declared = "utf-8"  # UTF-16 would have been unreadable up to here.
     return decoded(data, declared)
 
 
