@@ -31,7 +31,7 @@ from rich.table import Table
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
 from keeps.base.clock import new_id, utc_now
-from keeps.memory.memories.store import Written, written
+from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import new_row
 from keeps.memory.recall import store as recall_store
 from keeps.memory.recall.conditions import select
@@ -149,7 +149,7 @@ class _Raw:
                 scope.user_id,
             )
 
-    async def insert(self, scope: Scope, rows: Sequence[Written]) -> None:
+    async def insert(self, scope: Scope, rows: Sequence[NewMemoryRow]) -> None:
         """One transaction: the settings, then a multi-row statement for each table."""
         images = json.dumps([row.row.as_json() for row in rows])
         start, self._sequence = self._sequence, self._sequence + len(rows)
@@ -344,7 +344,7 @@ async def _vacuum(server: EmbeddedPostgres, database: str) -> None:
     await connection.close()
 
 
-async def _prepared(scope: Scope, texts: Sequence[str], embedder: VectorTable) -> list[Written]:
+async def _prepared(scope: Scope, texts: Sequence[str], embedder: VectorTable) -> list[NewMemoryRow]:
     embeddings = await embedder.embed(texts)
     return [
         written(new_row(NewMemory(content=text), scope, new_id(), utc_now()), embedding)

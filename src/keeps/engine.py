@@ -1,4 +1,4 @@
-"""Keeps, in process: open it, take a memory for a scope, remember and recall."""
+"""Keeps in process: open it, get the memory of a scope, remember and recall."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class Keeps:
-    """An open memory: one database, any number of scopes. Made by keeps.bootstrap.
+    """An open Keeps: one database, any number of scopes. Created by keeps.bootstrap.
 
     async with Keeps.open() as keeps:
         memory = keeps.memory(Scope(tenant_id="acme", user_id="alice"))
@@ -55,11 +55,11 @@ class Keeps:
         return OpeningKeeps(home, database_url, overrides)
 
     def __repr__(self) -> str:
-        """Without the services, whose addresses hold passwords."""
+        """Omit the services, whose addresses contain passwords."""
         return f"<Keeps, open, {len(self.handlers)} operations>"
 
     def memory(self, scope: Scope) -> LocalMemory:
-        """The memory as `scope` sees it. Cheap; make one wherever you need it."""
+        """Return the memory of `scope`. Cheap; call it wherever you need it."""
         if not isinstance(scope, Scope):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValidationFailedError(
                 f"memory() takes a Scope, not {type(scope).__name__}: keeps.memory(Scope(tenant_id={str(scope)[:64]!r},"
@@ -78,7 +78,7 @@ class Keeps:
         return await self.service(Indexer).status()
 
     async def server_version(self) -> str:
-        """Return the versions of PostgreSQL and pgvector, for people."""
+        """Return the versions of PostgreSQL and pgvector, for display."""
         from keeps.memory.indexing.service import Indexer
 
         return await self.service(Indexer).server_version()
@@ -89,17 +89,17 @@ class Keeps:
 
     @property
     def metrics(self) -> Metrics:
-        """Metrics for Prometheus; `metrics.registry` is a registry of prometheus_client."""
+        """Prometheus metrics; `metrics.registry` is a registry of prometheus_client."""
         return self.core.metrics
 
     @property
     def cache(self) -> RedisCache | None:
-        """Redis or Valkey; None unless one is configured."""
+        """The Redis or Valkey cache; None unless one is configured."""
         return self.core.cache
 
     @property
     def admin_url(self) -> str | None:
-        """Address of an embedded database for its administrator; None for a database of your own."""
+        """Administrator URL of the embedded database; None for a database of your own."""
         return self.core.server.url("postgres") if self.core.server else None
 
     async def close(self) -> None:
@@ -127,8 +127,7 @@ class LocalMemory(Memory):
 
     @property
     def admin(self) -> LocalAdmin:
-        """What administrators do. Whoever holds the library holds the database: roles are asked of callers over
-        HTTP."""
+        """Administration of the tenant. No role is needed: the program has full access to the database anyway."""
         return LocalAdmin(self.keeps, self.scope)
 
     def idempotent(self, key: str) -> AbstractContextManager[None]:
@@ -142,21 +141,21 @@ class LocalMemory(Memory):
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> AsyncIterator[Event]:
-        """Events as they happen, in order, without end: those after number `after`, or those to come.
+        """Yield events as they happen, in order, without end: those after number `after`, or new ones.
 
-        None is lost or doubled: keep the `sequence` of the last one you handled, and subscribe after it.
+        None is lost or repeated: store the `sequence` of the last one you handled, and subscribe after it.
         """
         from keeps.store.events.service import EventService
 
         start = None if after is None else position_of(after)
-        found = self.keeps.service(EventService).subscribe(
+        events = self.keeps.service(EventService).subscribe(
             self.scope, after=start, types=event_types(types), kinds=memory_kinds(kinds)
         )
-        async for event in found:
+        async for event in events:
             yield event
 
     async def provider(self, provider_id: str, *, session_id: str | None = None) -> MemoryProvider:
-        """One provider, to work with directly: `working`, `postgres`, `vector`, `graph`, or one that is installed."""
+        """Return one provider for direct use: `working`, `postgres`, `vector`, `graph`, or an installed one."""
         from keeps.memory.providers.service import ProviderService
 
         name, session = named("provider_id", provider_id, 100), named_session(session_id)
@@ -176,21 +175,20 @@ class LocalMemory(Memory):
 
 
 class LocalAdmin(Admin):
-    """What administrators do, in process."""
+    """Administration in process."""
 
     def __init__(self, keeps: Keeps, scope: Scope) -> None:
         self._keeps = keeps
         self._scope = scope
 
     async def export_lines(self, *, user_id: str | None = None) -> list[str]:
-        """The tenant's data, or one user's, as JSON lines."""
+        """Return the tenant's data, or one user's, as JSON lines."""
         from keeps.memory.transfer.service import TransferService
 
         return [line.rstrip("\n") async for line in self._keeps.service(TransferService).export(self._scope, user_id)]
 
     async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
-        """Store exported lines with their ids. What is there already stays as it is. With `dry_run` nothing is
-        stored."""
+        """Store exported lines with their ids; existing data stays as it is. With `dry_run` nothing is stored."""
         from keeps.memory.transfer.service import TransferService
 
         return await self._keeps.service(TransferService).import_lines(self._scope, lines, dry_run=dry_run)
@@ -202,7 +200,7 @@ class LocalAdmin(Admin):
 
 
 class OpeningKeeps:
-    """A Keeps that is being opened: await it, or enter it."""
+    """A Keeps that is being opened: await it, or use it as `async with`."""
 
     def __init__(self, home: Path | str | None, database_url: str | None, overrides: dict[str, Any]) -> None:
         self._arguments = (home, database_url, overrides)

@@ -166,11 +166,11 @@ async def test_a_weekly_summary_goes_with_what_it_was_made_of(
 
     async def archive(tx: Tx) -> None:
         from keeps.memory.memories import store
-        from keeps.memory.memories.store import Written
+        from keeps.memory.memories.store import NewMemoryRow
 
         held = [await store.lock(tx, each.memory_id) for each in receipts]
         past = now - timedelta(days=1)
-        rows = [Written(row.evolve(archived_at=past)) for row in held if row]
+        rows = [NewMemoryRow(row.evolve(archived_at=past)) for row in held if row]
         await store.replace(tx, rows, "memory.archived")
 
     await in_write(keeps.database, scope, archive)

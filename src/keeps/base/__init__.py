@@ -1,1 +1,1 @@
-"""Types, settings and tools that know nothing of memory."""
+"""Types, settings and tools that do not depend on memory."""

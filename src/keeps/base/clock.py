@@ -13,7 +13,7 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """The present moment, in UTC, to the microsecond that PostgreSQL keeps."""
+    """Return the current time in UTC, to the microsecond, as precise as PostgreSQL."""
     return datetime.now(UTC)
 
 
@@ -48,5 +48,5 @@ _sequence = _Uuid7Sequence()
 
 
 def new_id() -> UUID:
-    """A new UUIDv7."""
+    """Return a new UUIDv7."""
     return _sequence.next()

@@ -1,4 +1,4 @@
-"""Long work on the event loop, in steps: whoever waits gets a turn between them."""
+"""Long computations on the event loop, with regular turns for other tasks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ MadeT = TypeVar("MadeT")
 _STEP = 50
 
 
-async def stepwise(make: Callable[[ItemT], MadeT], items: Iterable[ItemT]) -> list[MadeT]:
-    """`[make(item) for item in items]`, for what takes at most a millisecond an item."""
+async def cooperative_map(make: Callable[[ItemT], MadeT], items: Iterable[ItemT]) -> list[MadeT]:
+    """Return `[make(item) for item in items]`, and let other tasks run every 50 items.
+
+    `make` should take at most a millisecond.
+    """
     made: list[MadeT] = []
     for number, item in enumerate(items, 1):
         made.append(make(item))

@@ -1,4 +1,4 @@
-"""Keyset cursors: the place of a page's last row, as opaque text."""
+"""Keyset cursors: the position of a page's last row, as opaque text."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def write_cursor(moment: datetime, name: str) -> str:
 
 
 def write_name(name: str) -> str:
-    """The same for pages that are ordered by name."""
+    """Return the cursor of a page ordered by name."""
     return base64.urlsafe_b64encode(name.encode()).decode()
 
 
 def read_name(cursor: str) -> str:
-    """Raises ValidationFailedError for what no page gave."""
+    """Return the name in a cursor. Raises ValidationFailedError for an invalid cursor."""
     try:
         return named("cursor", base64.urlsafe_b64decode(cursor.encode()).decode())
     except (ValueError, binascii.Error):
@@ -31,7 +31,7 @@ def read_name(cursor: str) -> str:
 
 
 def read_cursor(cursor: str) -> tuple[datetime, str]:
-    """Raises ValidationFailedError for what no page gave."""
+    """Return the time and name in a cursor. Raises ValidationFailedError for an invalid cursor."""
     try:
         moment, name = json.loads(base64.urlsafe_b64decode(cursor.encode()))
         return datetime.fromisoformat(moment).astimezone(UTC), named("cursor", name)
@@ -40,7 +40,7 @@ def read_cursor(cursor: str) -> tuple[datetime, str]:
 
 
 def read_cursor_of_id(cursor: str | None) -> tuple[datetime, UUID] | None:
-    """Of a page whose rows have ids; None where it is the first. Raises ValidationFailedError for what no page gave."""
+    """Return the time and id in a cursor; None for the first page. Raises ValidationFailedError."""
     if not cursor:
         return None
     moment, name = read_cursor(cursor)
@@ -51,7 +51,7 @@ def read_cursor_of_id(cursor: str | None) -> tuple[datetime, UUID] | None:
 
 
 Place = tuple[float, str, str, str]
-"""Where a row stands in an order: its rank, its age in seconds, its words, its id."""
+"""Position of a row in an order: rank, age in seconds, words, id."""
 
 
 def write_place(order: str, place: Place) -> str:
@@ -59,7 +59,7 @@ def write_place(order: str, place: Place) -> str:
 
 
 def read_place(cursor: str, order: str) -> Place:
-    """Raises ValidationFailedError for what no page of this order gave."""
+    """Return the position in a cursor. Raises ValidationFailedError for a cursor of another order."""
     try:
         given, rank, age, words, name = json.loads(base64.urlsafe_b64decode(cursor.encode()))
         known = given == order and isinstance(words, str) and "\x00" not in words

@@ -1,6 +1,6 @@
-"""Turns between tenants: whoever asks much waits for themselves, not the others for them.
+"""Fair turns between tenants: a tenant with many requests delays its own, not those of others.
 
-`acting_for` says for whom a task works; queues that many tenants share ask it, and serve one of each in turn.
+`acting_for` sets the tenant of a task. Queues shared by many tenants read it and serve the tenants in turn.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any, Generic, TypeVar
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 NEAR_SECONDS = 1.0
-"""Who asked so short a time ago is about to ask again."""
+"""Seconds after a request during which a tenant counts as active."""
 _tenant: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_tenant", default="")
 
 
 @contextmanager
 def acting_for(tenant_id: str) -> Generator[None]:
-    """Inside, work is done for this tenant."""
+    """Set the tenant for the work inside."""
     token = _tenant.set(tenant_id)
     try:
         yield
@@ -35,18 +35,20 @@ def acting_for(tenant_id: str) -> Generator[None]:
 
 
 def current_tenant() -> str:
-    """For whom this task works; empty for nobody."""
+    """Return the tenant of this task; empty without one."""
     return _tenant.get()
 
 
 class FairQueue(Generic[ItemT]):
-    """A queue that serves tenants in turn, in order within a tenant: next is whoever was given least since they wait,
-    by the cost of what they got."""
+    """A queue that serves tenants in turn, and each tenant's items in order.
+
+    The next item is that of the tenant with the lowest cost served since it began to wait.
+    """
 
     def __init__(self) -> None:
         self._lanes: dict[str, deque[tuple[ItemT, float]]] = {}
         self._turns: list[tuple[float, int, str]] = []
-        """When each tenant's next item begins, in what was given so far to whoever was given least: a heap."""
+        """A heap of the start of each tenant's next item, measured in cost served."""
         self._begun = 0.0
         self._order = itertools.count()
         self._size = 0
@@ -63,11 +65,11 @@ class FairQueue(Generic[ItemT]):
         self._size += 1
 
     def peek(self) -> ItemT:
-        """The next item, which stays. Raises IndexError where there is none."""
+        """Return the next item without removing it. Raises IndexError if there is none."""
         return self._lanes[self._turns[0][2]][0][0]
 
     def get(self) -> ItemT:
-        """The next item. Raises IndexError where there is none."""
+        """Remove and return the next item. Raises IndexError if there is none."""
         self._begun, _, tenant_id = heapq.heappop(self._turns)
         lane = self._lanes[tenant_id]
         item, cost = lane.popleft()
@@ -80,14 +82,14 @@ class FairQueue(Generic[ItemT]):
 
 
 class TenantLocks:
-    """A lock for each tenant, as long as somebody wants it. Who waits is served in order."""
+    """A lock per tenant, kept as long as it is in use. Waiting tasks are served in order."""
 
     def __init__(self) -> None:
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
     @asynccontextmanager
     async def turn(self, tenant_id: str, timeout_seconds: float) -> AsyncGenerator[None]:
-        """Inside, nobody else of the tenant is. Raises TimeoutError."""
+        """Hold the tenant's lock inside. Raises TimeoutError."""
         lock, wanted = self._locks.get(tenant_id, (asyncio.Lock(), 0))
         self._locks[tenant_id] = (lock, wanted + 1)
         try:
@@ -106,8 +108,10 @@ class TenantLocks:
 
 
 class FairSlots:
-    """Places that tenants share. Who waits is served in turn, one of each tenant. A tenant that is alone may have
-    `alone` of them at once, and `beside` while others ask, too."""
+    """Slots shared by tenants. Waiting tasks are served in turn, one per tenant.
+
+    A tenant alone may use `alone` slots at once, and `beside` while others are active.
+    """
 
     def __init__(self, size: int, *, alone: int, beside: int) -> None:
         self.size = size
@@ -115,7 +119,7 @@ class FairSlots:
         self._held: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._latest = self._latest_other = ("", -math.inf)
-        """Which tenant asked last, and which other before, and when."""
+        """The last tenant that asked and the one before it, with their times."""
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -123,9 +127,10 @@ class FairSlots:
         return self._held.total()
 
     async def take(self, tenant_id: str, timeout_seconds: float) -> bool:
-        """Have a place, until `leave`; whether one had to wait for it. Raises TimeoutError. The empty tenant is Keeps
-        itself:
-        only `size` bounds it."""
+        """Take a slot until `leave`. Return whether it had to wait. Raises TimeoutError.
+
+        The empty tenant is Keeps itself; only `size` limits it.
+        """
         if tenant_id:
             if self._latest[0] != tenant_id:
                 self._latest_other = self._latest
@@ -133,18 +138,18 @@ class FairSlots:
         if tenant_id not in self._waiting and self._may_take(tenant_id):
             self._held[tenant_id] += 1
             return False
-        await self._wait(tenant_id, timeout_seconds)  # whoever wakes us takes our place for us
+        await self._wait(tenant_id, timeout_seconds)  # `_serve` takes the slot for this task before it wakes it.
         return True
 
     def leave(self, tenant_id: str) -> None:
-        """Give a place up, to the next who waits and may have it."""
+        """Release a slot to the next waiting task that may have one."""
         self._held[tenant_id] -= 1
         if self._held[tenant_id] <= 0:
             del self._held[tenant_id]
         self._serve()
 
     def _serve(self) -> None:
-        """Places to who waits and may have one, one of each tenant in turn."""
+        """Give slots to waiting tasks that may have one, one per tenant in turn."""
         served = True
         while served:
             served = False
@@ -155,13 +160,13 @@ class FairSlots:
                 if lane and self._may_take(waiting):
                     self._held[waiting] += 1
                     lane.popleft().set_result(None)
-                    self._waiting.move_to_end(waiting)  # behind the others
+                    self._waiting.move_to_end(waiting)  # Move behind the others.
                     served = True
                 if not lane:
                     del self._waiting[waiting]
 
     def _look_again(self) -> None:
-        """Others may have stopped asking: then those who wait may have more."""
+        """Serve again later: other tenants may have become inactive, so waiting tasks may use more slots."""
         self._timer = None
         self._serve()
         self._watch()
@@ -181,14 +186,14 @@ class FairSlots:
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.setdefault(tenant_id, deque()).append(turn)
-        self._serve()  # those before us may have given up
+        self._serve()  # Tasks ahead of this one may have given up.
         self._watch()
         timer = loop.call_later(timeout_seconds, _too_late, turn)
         try:
             await turn
         except BaseException:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self.leave(tenant_id)  # it was our turn, and we are gone
+                self.leave(tenant_id)  # The slot was already assigned to this task, which has given up.
             raise
         finally:
             timer.cancel()
@@ -200,7 +205,7 @@ def _too_late(turn: asyncio.Future[None]) -> None:
 
 
 class TextWorker:
-    """One thread for work on text that would hold the event loop; whose turn it is goes by tenant."""
+    """One thread for text processing that would block the event loop. Tenants take turns."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keeps-text")
@@ -208,7 +213,7 @@ class TextWorker:
         self._task: asyncio.Task[None] | None = None
 
     async def map(self, work: Callable[[ItemT], ResultT], items: list[ItemT], at_once: int = 16) -> list[ResultT]:
-        """`work` for each item, in order, a few at a time, so that others' come in between."""
+        """Return `work(item)` for each item, in order; a few at a time, so that other tenants get turns."""
         loop = asyncio.get_running_loop()
         pieces = [items[start : start + at_once] for start in range(0, len(items), at_once)]
         futures: list[asyncio.Future[list[ResultT]]] = []

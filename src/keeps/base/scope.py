@@ -1,4 +1,4 @@
-"""Who is asking. Nothing reaches the database without a `Scope`."""
+"""The identity of a caller. Every access to the database needs a `Scope`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from keeps_client.validation import named_id
 from keeps_client.zones import named_zone
 
 SHARED_USER_ID = "(shared)"
-"""Owns the plans and task contexts that all users of a tenant share. Row security keeps them from other tenants, and
-everybody's own from everybody else, as it keeps the rows of any two users apart."""
+"""Owner of the plans and task contexts that all users of a tenant share.
+
+Row security separates it from the users of the tenant, and from other tenants, like any other user.
+"""
 ResultT = TypeVar("ResultT")
 RequestT = TypeVar("RequestT", RecallRequest, ContextRequest)
 _LIMITS = {"tenant_id": 64, "user_id": 255, "agent_id": 255, "session_id": 255}
@@ -31,12 +33,12 @@ def check_id(name: str, value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The tenant and user for whom everything is done, and the agent and session that act.
+    """The tenant and user of every operation, and the acting agent and session.
 
-    `tenant_id` is the hard wall, `user_id` owns what is written. Both are text ids; a UUID works as its text. With
-    `agent_bound`, as tokens of agents are, the experiences and skills of other agents of the user are out of reach.
-    `any_user`: whoever asks may act for other users of the tenant, too. `timezone`: where the user's days begin, as a
-    name or a UTC offset, for calls that name none.
+    `tenant_id` separates all data; `user_id` owns what is written. Both are text ids; a UUID is used as its text.
+    `agent_bound`: hides the experiences and skills of the user's other agents, as for an agent's token.
+    `any_user`: the caller may also act for other users of the tenant.
+    `timezone`: the user's time zone, as a name or UTC offset, for calls without one.
     """
 
     tenant_id: str = DEFAULT_TENANT_ID
@@ -48,7 +50,7 @@ class Scope:
     any_user: bool = False
     timezone: str | None = field(default=None, compare=False)
     acting_user: str | None = field(default=None, compare=False, repr=False)
-    """Who acts, where what is done belongs to the whole tenant."""
+    """The acting user, when the result belongs to the whole tenant."""
 
     def __post_init__(self) -> None:
         check_id("tenant_id", self.tenant_id)
@@ -64,30 +66,30 @@ class Scope:
 
     @property
     def bound_agent(self) -> str:
-        """The agent whose token this is; empty where the user acts, or any agent of theirs."""
+        """The agent that the token is bound to; empty for the user or any agent of theirs."""
         return (self.agent_id or "") if self.agent_bound else ""
 
 
 def shared(scope: Scope) -> Scope:
-    """Return the scope of what the tenant shares. The user becomes the agent, so that rows and events say who acted."""
+    """Return the scope of the tenant's shared data. Rows and events name the user as the agent."""
     agent_id = scope.agent_id or scope.user_id
     return replace(scope, user_id=SHARED_USER_ID, agent_id=agent_id, acting_user=scope.user_id)
 
 
 def check_actor(scope: Scope) -> Scope:
-    """Return the scope of a caller. Raises ForbiddenError for the user who owns what the tenant shares."""
+    """Return the scope of a caller. Raises ForbiddenError for SHARED_USER_ID."""
     if scope.user_id == SHARED_USER_ID:
         raise ForbiddenError(f"the user {SHARED_USER_ID!r} owns what the tenant shares; nobody acts as it")
     return scope
 
 
 def visibility_of(user_id: str) -> Visibility:
-    """Return who may see a plan or a task context of this user."""
+    """Return the visibility of a plan or a task context of this user."""
     return "tenant" if user_id == SHARED_USER_ID else "private"
 
 
 async def own_or_shared(scope: Scope, ask: Callable[[Scope], Awaitable[ResultT]]) -> ResultT:
-    """Return what `ask` gives for one's own rows, or where there is none, for those that the tenant shares.
+    """Return the result of `ask` for the user's own rows, or else for the shared rows of the tenant.
 
     Raises:
         NotFoundError: There is neither.
@@ -102,7 +104,7 @@ async def own_or_shared(scope: Scope, ask: Callable[[Scope], Awaitable[ResultT]]
 
 
 def in_zone(scope: Scope, request: RequestT) -> RequestT:
-    """Return the request with the scope's time zone where it names none."""
+    """Return the request with the scope's time zone if it has none."""
     if request.timezone is not None or scope.timezone is None:
         return request
     return request.model_copy(update={"timezone": scope.timezone})

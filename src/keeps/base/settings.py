@@ -1,7 +1,7 @@
-"""Settings: arguments over environment over keeps.toml. Read once, passed on.
+"""Settings: arguments override the environment, which overrides keeps.toml. Read once and passed on.
 
-The file is the one that `--config` or KEEPS_CONFIG names, else `keeps.toml` in the home. The current folder's is never
-read: whoever made a repository that somebody clones would choose their database.
+The file is the one named by `--config` or KEEPS_CONFIG, else `keeps.toml` in the home. The current folder is never
+searched: a cloned repository could otherwise choose the database.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OTHER_VARIABLES = frozenset(
     "url token tenant_id user_id agent_id config admin_url owner_password app_password"
     " database_to_ask cell_admins".split()
 )
-"""What else is read from the environment, by the client, the commands and the tests."""
+"""Other environment variables, which the client, the commands and the tests read."""
 ABOUT = {
     "home": "folder of the embedded database",
     "database_url": "your own PostgreSQL, as `keeps_app`",
@@ -86,13 +86,13 @@ ABOUT = {
     "owner_password": "for `keeps migrate`; made up if not given",
     "app_password": "for `keeps migrate`; made up if not given",
 }
-"""What each setting is, for the reference; Markdown, from docs/reference."""
+"""Description of each setting for the reference, in Markdown with links relative to docs/reference."""
 SYSTEM_HOME = Path("/var/lib/keeps/default")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a Keeps needs to open. `home` matters only without a `database_url`."""
+    """The settings of a Keeps. `home` is used only without a `database_url`."""
 
     home: Path
     database_url: str | None = None
@@ -137,7 +137,7 @@ class Settings:
     otlp_endpoint: str | None = None
 
     def __repr__(self) -> str:
-        """Without passwords and keys."""
+        """Omit passwords and keys."""
         where = "KEEPS_DATABASE_URL" if self.database_url else str(self.home)
         return f"Settings({where}, embedder={self.embedder})"
 
@@ -149,9 +149,9 @@ def load_settings(
     database_url: str | None = None,
     given: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Read settings from arguments (`given` by the names of variables), then KEEPS_* variables, then keeps.toml.
+    """Read settings from arguments (`given`, by variable name), then KEEPS_* variables, then keeps.toml.
 
-    Raises ValidationFailedError, which names the setting, for a value that cannot be used.
+    Raises ValidationFailedError naming the setting if its value is invalid.
     """
     environment = {**(os.environ if environment is None else environment), **(given or {})}
     place = Path(home or environment.get("KEEPS_HOME") or _default_home())
@@ -180,7 +180,7 @@ def load_settings(
             "KEEPS_READ_DATABASE_URL and KEEPS_WORKER_DATABASE_URL go with KEEPS_DATABASE_URL; an embedded database has"
             " no standbys"
         )
-    if "embedding_base_url" not in values:  # The LLM's key goes to the LLM's address only.
+    if "embedding_base_url" not in values:  # Send the LLM's key to the LLM's address only.
         values["embedding_base_url"] = values.get("llm_base_url")
         values.setdefault("embedding_api_key", values.get("llm_api_key"))
     return Settings(home=place, otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None, **values)
@@ -194,12 +194,12 @@ def _model(name: str, value: str, *, known: tuple[str, ...]) -> str:
 
 
 def _check_names(environment: Mapping[str, str], file: Mapping[str, object], path: Path) -> None:
-    """A name that is mistyped would be a setting that is not made: an empty database opens, and nobody knows why."""
-    known = {field.name for field in fields(Settings)} - {"otlp_endpoint"}
+    """Raise ValidationFailedError for an unknown name: a typo would otherwise silently open an empty database."""
+    settings = {field.name for field in fields(Settings)} - {"otlp_endpoint"}
     for name in file:
-        if name not in known - {"home"}:
-            raise ValidationFailedError(f"{path} sets {name}, which is no setting there{_meant(name, known)}")
-    others = known | OTHER_VARIABLES
+        if name not in settings - {"home"}:
+            raise ValidationFailedError(f"{path} sets {name}, which is no setting there{_meant(name, settings)}")
+    others = settings | OTHER_VARIABLES
     for variable in environment:
         name = variable.removeprefix("KEEPS_").lower()
         if variable.startswith("KEEPS_") and name not in others and not variable.startswith("KEEPS_TEST_"):
@@ -214,7 +214,10 @@ def _meant(name: str, known: set[str], prefix: str = "") -> str:
 
 
 def _check_pairs(environment: Mapping[str, str], file: Mapping[str, object], path: Path) -> None:
-    """A secret goes only to an address that was named in the same place: a file must not send your key elsewhere."""
+    """Raise ValidationFailedError if an address and its key come from different places.
+
+    A file could otherwise send the key of the environment to another address.
+    """
     for url, secret in (("llm_base_url", "llm_api_key"), ("embedding_base_url", "embedding_api_key")):
         places = [
             "the environment" if environment.get(f"KEEPS_{name.upper()}") else str(path) if file.get(name) else None
@@ -228,7 +231,7 @@ def _check_pairs(environment: Mapping[str, str], file: Mapping[str, object], pat
 
 
 def _default_home() -> Path:
-    """~/.keeps; for root, whose home no unprivileged server may enter, a system folder."""
+    """Return ~/.keeps; for root a system folder, since no unprivileged server may enter root's home."""
     return SYSTEM_HOME if os.geteuid() == 0 else Path.home() / ".keeps"
 
 

@@ -1,1 +1,1 @@
-"""What memory is looked up in or filled from: documents, databases, tools, imports."""
+"""Sources beside memories: documents, databases, tools, imports."""

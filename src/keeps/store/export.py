@@ -1,4 +1,4 @@
-"""Types of lines in an export: how a page of rows is read, and how a line is checked and stored."""
+"""Types of lines in an export: reading a page of rows, and checking and storing a line."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Export(Generic[ReadT]):
         kind: Value of `type` in the line.
         page: Statement that reads a page of one user's rows after a position.
         first: Position before the first row, by column.
-        read: Checks a row as strictly as a new thing is checked, and returns what `add` takes. Raises
-            ValidationFailedError, or ValueError for a field that is missing or out of its range.
+        read: Checks a row as strictly as new data, and returns the argument of `add`. Raises ValidationFailedError, or
+            ValueError for a missing or out-of-range field.
         add: Stores it in a transaction of its user; returns whether it is new. Raises MissingError if it refers to
-            something that is not there.
+            something that does not exist.
     """
 
     kind: str
@@ -56,5 +56,5 @@ def check_row(row: JsonRow) -> None:
 
 
 def check_as_new(model: type[BaseModel], row: JsonRow) -> None:
-    """Check the fields that a row shares with the model of a new thing by the rules of that model."""
+    """Check the fields that a row shares with the model of new data by the rules of that model."""
     model.model_validate({name: row[name] for name in model.model_fields if row.get(name) is not None})

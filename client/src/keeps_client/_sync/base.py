@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""The base of all methods: one way to run an operation."""
+"""The base of all methods, which runs an operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keeps_client.models.tasks import Deleted
 
 
 class Doing(ABC):
-    """Runs operations: methods name an operation and its arguments, and one method does it."""
+    """Runs operations: each method names an operation and its arguments, and `_do` runs it."""
 
     @abstractmethod
     def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:

@@ -36,10 +36,13 @@ class Context(Doing):
     ) -> ContextResult:
         """Return the context for a prompt: `text` is Markdown within `budget_tokens`, `sections` its parts.
 
-        Put `text` before the question; if parts of it come back in an exchange, they are not stored again. `sections`:
-        only these, of session, long_term, temporal, conversations, activity, skills, knowledge, and of documents, which
-        are included only when asked for. `timezone`: the user's place, by its IANA name ("Europe/Berlin"), or the UTC
-        offset of the message ("+02:00"); "yesterday" and the days in the text are days there.
+        Put `text` before the question; parts of it that come back in an exchange are not stored again. `sections`: only
+        these,
+        of session, long_term, temporal, conversations, activity, skills, knowledge, and of documents, which are
+        included only
+        on request. `timezone`: the user's time zone, as an IANA name ("Europe/Berlin") or a UTC offset ("+02:00");
+        "yesterday"
+        and the days in the text refer to it.
         """
         return self._do(
             BUILD_CONTEXT,
@@ -54,11 +57,11 @@ class Context(Doing):
         )
 
     def add_source(self, name: str, *, kind: SourceKind, purpose: str, visibility: Visibility = "tenant") -> Source:
-        """Tell agents of a source that can be looked up (`document`, `database`, `api`) and its purpose."""
+        """Add a source that agents can look up (`document`, `database`, `api`), with its purpose."""
         return self._do(ADD_SOURCE, name=name, kind=kind, purpose=purpose, visibility=visibility)
 
     def list_sources(self) -> list[Source]:
-        """Return the sources that agents are told of."""
+        """Return the sources that agents can look up."""
         return self._do(LIST_SOURCES)
 
     def remove_source(self, name: str) -> Receipt:

@@ -21,25 +21,27 @@ class Conversations(Doing):
         agent_id: str | None = None,
         metadata: Mapping[str, object] | None = None,
     ) -> ExchangeReceipt:
-        """Store messages: each as a short-term memory, with the facts that the user states and the session's notes.
+        """Store messages as short-term memories, with the facts that the user states and the session's notes.
 
-        At most 100 messages at a time, such as `{"role": "user", "content": "…"}`. All of them are stored, or none. A
-        message that only repeats a context that Keeps gave is not stored again.
+        At most 100 messages at a time, such as `{"role": "user", "content": "…"}`, all or none. A message that only
+        repeats a
+        context given by Keeps is not stored again.
         """
         return self._do(STORE_EXCHANGE, messages=messages, session_id=session_id, agent_id=agent_id, metadata=metadata)
 
     def session_notes(self, session_id: str) -> SessionNotes | None:
         """Return the notes of a conversation, or None if it has no messages.
 
-        They are a rolling summary, decisions, action items, tool results and the last messages. Use them to resume a
-        session, instead of reading all of it again.
+        Notes are a rolling summary, decisions, action items, tool results and the last messages. Use them to resume a
+        session
+        without reading all of it again.
         """
         return self._do(SESSION_NOTES, session_id=session_id)
 
     def end_session(self, session_id: str) -> Receipt:
         """End a conversation.
 
-        The receipt is of the memory that summarizes it; an hour later its important parts are promoted.
+        The receipt is for its summary, stored as a memory. An hour later its important parts are promoted.
         """
         return self._do(END_SESSION, session_id=session_id)
 

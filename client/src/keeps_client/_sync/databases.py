@@ -32,12 +32,16 @@ class Databases(Doing):
         samples: Mapping[str, Sequence[str]] | None = None,
         asked_by: AskedBy = "writer",
     ) -> DatabaseInfo:
-        """Let tables of a database be queried: `{"orders": ["id", "total"], "users": "*"}`. Needs the role admin.
+        """Allow queries of tables of a database: `{"orders": ["id", "total"], "users": "*"}`. Needs the role admin.
 
-        `url` (`postgresql://`, `mysql://`, `mariadb://`, `sqlite:////file`) is stored sealed, and never shown again;
-        give it a role that may only read these tables. `samples`: columns of which three values may be shown to the
-        LLM. `asked_by`: the role that a query needs. Raises NotConfiguredError if the server has no KEEPS_SECRET_KEYS,
-        ForbiddenError if the database may not be reached.
+        `url` (`postgresql://`, `mysql://`, `mariadb://`, `sqlite:////file`) is stored encrypted and never returned; use
+        a role
+        that may only read these tables. `samples`: columns of which three values may be shown to the LLM. `asked_by`:
+        the role
+        that a query needs.
+
+        Raises NotConfiguredError if the server has no KEEPS_SECRET_KEYS, ForbiddenError if the database may not be
+        reached.
         """
         return self._do(
             ADD_DATABASE, name=name, url=url, tables=tables, purpose=purpose, samples=samples, asked_by=asked_by

@@ -73,13 +73,13 @@ class Folders(Documents, Graph):
                     concepts[path] = concept
                 concept_data = concept or Concept({}, (), ())
                 if (
-                    (known := docs.get(path)) is not None
-                    and known.sha256 == hashed
-                    and (known.metadata, known.visibility) == (concept_data.metadata, visibility)
-                    and set(known.tags) == {*tags, *concept_data.tags}
-                    and passage_tokens in (None, known.passage_tokens)
+                    (previous := docs.get(path)) is not None
+                    and previous.sha256 == hashed
+                    and (previous.metadata, previous.visibility) == (concept_data.metadata, visibility)
+                    and set(previous.tags) == {*tags, *concept_data.tags}
+                    and passage_tokens in (None, previous.passage_tokens)
                 ):
-                    told(FolderStep(path=path, action="unchanged", document_id=known.document_id))
+                    told(FolderStep(path=path, action="unchanged", document_id=previous.document_id))
                     continue
                 receipt = self.add_document(
                     file=files.root / path,
@@ -150,7 +150,7 @@ class Folders(Documents, Graph):
     def _is_entity(self, concept: Concept, path: str, document_id: UUID, title: str, visibility: Visibility) -> bool:
         """Store the entity of a concept. Return False if its owner deleted it, or merged it into another."""
         kind = name_of(concept.metadata["type"])
-        for name in (title[:255], f"{title[:100]} ({path[-150:]})"):  # the second where something else is called so
+        for name in (title[:255], f"{title[:100]} ({path[-150:]})"):  # The second name, if the first one is taken.
             try:
                 self.add_entity(
                     name, entity_type=kind, entity_id=document_id, properties={"path": path}, visibility=visibility

@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""Keeps over HTTP: the methods that the engine has in process."""
+"""Memory over HTTP, with the same methods as the engine in process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from keeps_client.validation import event_types, memory_kinds, named_id, positio
 from keeps_client.zones import named_zone
 
 PIECE_BYTES = 4 << 20
-"""Bytes of an import that are sent at once, below the limit of a body."""
+"""Bytes of an import sent at once, below the limit of a request body."""
 
 
 class HttpAdmin(Admin):
@@ -77,17 +77,17 @@ class HttpAdmin(Admin):
 
 
 class MemoryClient(Memory):
-    """The memory of whoever the token names, at a Keeps server.
+    """The memory of the token's user at a Keeps server.
 
     with MemoryClient("http://127.0.0.1:8765", token="…") as memory:
         memory.remember("Alice is allergic to peanuts.")
 
-    `token` is a JWT or an API key. Without one, `tenant_id`, `user_id` and `agent_id` say who asks, which only a server
-    with KEEPS_AUTH=none believes (`user_id` also goes with an API key that may act for any user). Calls are sent again
-    where nothing answered or the server asked to wait; writes carry an Idempotency-Key, so that this does nothing
-    twice.
-    `timezone` (such as "Europe/Berlin") says where the user's days begin, for calls that name no zone of their own.
-    A call whose rate is used up waits at most `rate_wait_seconds` for the next minute, then raises RateLimitedError.
+    `token` is a JWT or an API key. Without one, `tenant_id`, `user_id` and `agent_id` identify the caller, which only a
+    server with KEEPS_AUTH=none accepts (`user_id` also works with an API key that may act for any user). Calls are
+    retried
+    if nothing answered or the server asked to wait; writes carry an Idempotency-Key, so that retries do nothing twice.
+    `timezone` (such as "Europe/Berlin") is the user's time zone for calls without one.
+    A call over the rate limit waits at most `rate_wait_seconds` for the next minute, then raises RateLimitedError.
     Connections stay open until `close`.
     """
 

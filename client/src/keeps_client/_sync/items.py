@@ -37,7 +37,7 @@ class Items(Doing):
     def read_items(
         self, operations: Sequence[ReadOperation | Mapping[str, Any]], *, omit_expired: bool = True
     ) -> list[ItemResult]:
-        """Run operations that change no item; a reader may do it."""
+        """Run operations that change no item; needs only the role reader."""
         done = self._do(READ_ITEMS, operations=list(operations), omit_expired=omit_expired)
         return done.results
 
@@ -51,7 +51,7 @@ class Items(Doing):
         texts: Mapping[str, str] | None = None,
         ttl_minutes: float | None = None,
     ) -> None:
-        """Store a value in place of what was there; found by its `texts`, or else by the whole value."""
+        """Store a value, replacing the previous one; it is found by its `texts`, or else by the whole value."""
         self.batch_items(
             [
                 {
@@ -72,7 +72,7 @@ class Items(Doing):
         return (self.read_items([one]))[0].item
 
     def delete_item(self, namespace: Sequence[str], key: str) -> None:
-        """Remove an item now, also from the log; a missing one is no error."""
+        """Delete an item immediately, also from the log; a missing one is no error."""
         self.batch_items([{"op": "delete", "namespace": tuple(namespace), "key": key}])
 
     def search_items(
@@ -126,7 +126,7 @@ class Items(Doing):
         limit: int = 100,
         offset: int = 0,
     ) -> list[tuple[str, ...]]:
-        """Return the namespaces that have items, in order. `*` stands for any one label."""
+        """Return the namespaces that have items, in order. `*` matches any one label."""
         one = {
             "op": "namespaces",
             "prefix": tuple(prefix),

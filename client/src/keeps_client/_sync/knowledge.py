@@ -22,7 +22,7 @@ from keeps_client.models.memories import ProcedureType, Role
 
 
 class Knowledge(Doing):
-    """Facts, events and skills. Without a named agent, the caller's is used."""
+    """Facts, events and skills. If no agent is named, the caller's is used."""
 
     def store_knowledge(
         self,
@@ -34,12 +34,12 @@ class Knowledge(Doing):
         tags: Sequence[str] | None = None,
         source: str | None = None,
     ) -> SemanticItem:
-        """Store a fact. `is_public` shows it to the whole tenant; under an `external_id` it replaces what was there."""
+        """Store a fact. `is_public` shares it with the tenant; a fact with the same `external_id` is replaced."""
         return self._do(
             STORE_KNOWLEDGE,
             content=content,
             external_id=external_id,
-            is_public=is_public or None,  # what is not given stays as it is stored
+            is_public=is_public or None,  # Fields not given keep their stored values.
             metadata=metadata,
             tags=tags,
             source=source,
@@ -95,7 +95,7 @@ class Knowledge(Doing):
         procedure_type: ProcedureType,
         trigger_condition: str | None = None,
     ) -> ProceduralItem:
-        """Store a prompt or example (`content`, which is required) for an agent, and when it applies."""
+        """Store a prompt or example (`content`, required) for an agent, with the condition when it applies."""
         return self._do(
             STORE_SKILL,
             agent_id=agent_id,

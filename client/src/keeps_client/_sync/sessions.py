@@ -22,7 +22,7 @@ class Sessions(Doing):
         agent_id: str | None = None,
         metadata: Mapping[str, object] | None = None,
     ) -> Session:
-        """Store a new conversation; without an id one is made."""
+        """Store a new conversation; without `session_id`, an id is generated."""
         return self._do(CREATE_SESSION, session_id=session_id, name=name, agent_id=agent_id, metadata=metadata)
 
     def get_session(self, session_id: str) -> Session:
@@ -30,15 +30,15 @@ class Sessions(Doing):
         return self._do(GET_SESSION, session_id=session_id)
 
     def find_session(self, session_id: str) -> Session | None:
-        """Return a session, or None where there is none."""
+        """Return a session, or None if there is none."""
         return self._find(GET_SESSION, session_id=session_id)
 
     def update_session(self, session_id: str, **changes: Any) -> Session:
-        """Change the named fields (those of SessionChange); with none, only its last interaction moves."""
+        """Change the given fields (those of SessionChange); without any, only update its last interaction."""
         return self._do(UPDATE_SESSION, session_id=session_id, body=changes)
 
     def delete_session(self, session_id: str, *, missing_ok: bool = False) -> Deleted:
-        """Remove a session; its plans stay. Raises NotFoundError; with `missing_ok`, `deleted` is False instead."""
+        """Delete a session; its plans stay. Raises NotFoundError; with `missing_ok`, `deleted` is False instead."""
         return self._delete(DELETE_SESSION, missing_ok, session_id=session_id)
 
     def list_sessions(self, *, ended: bool | None = None, limit: int = 20, cursor: str | None = None) -> Page[Session]:

@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""Task contexts: delegated work, stored so that whoever gets the result can continue."""
+"""Task contexts: delegated work, stored so that any process that gets the result can continue."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ class Tasks(Doing):
         visibility: Visibility | None = None,
         expected_version: int | None = None,
     ) -> TaskContext:
-        """Store delegated work, so that whoever gets the result can go on; one that is there is replaced.
+        """Store delegated work, replacing an existing task, so that any process that gets the result can continue.
 
-        `context` holds several of the fields at once; its entries that are no field go into `state`. With `visibility`
-        `tenant`, every user of the tenant may read, change and delete it by its id.
+        `context` holds several of the fields at once; its other entries go into `state`. With `visibility` `tenant`,
+        every user
+        of the tenant may read, change and delete it by its id.
         """
         return self._do(
             STORE_TASK_CONTEXT,
@@ -64,11 +65,11 @@ class Tasks(Doing):
         return self._do(GET_TASK_CONTEXT, task_id=task_id, details=True)
 
     def find_task(self, task_id: str) -> TaskContext | None:
-        """Return a task context, or None where there is none."""
+        """Return a task context, or None if there is none."""
         return self._find(GET_TASK_CONTEXT, task_id=task_id, details=True)
 
     def update_task_context(self, task_id: str, **changes: Any) -> TaskContext:
-        """Change the named fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
+        """Change the given fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
         return self._do(UPDATE_TASK_CONTEXT, task_id=task_id, details=True, body=changes)
 
     def put_sub_task(
@@ -81,17 +82,18 @@ class Tasks(Doing):
         data: Mapping[str, object] | None = None,
         result: object = None,
     ) -> TaskContext:
-        """Add a sub-task to a task, or note what became of it, atomically: nothing is lost when others do the same at
-        once.
+        """Add a sub-task to a task, or update it, atomically: concurrent calls lose nothing.
 
         `status` is free. A sub-task waits until it is one of FINAL_STATUSES (`completed`, `failed`, `cancelled`, …).
-        Raises NotFoundError where there is no such task.
+        Raises NotFoundError if there is no such task.
         """
         fields = given(event_type=event_type, status=status, data=data, result=result)
         return self._do(PUT_SUB_TASK, task_id=task_id, sub_task_id=sub_task_id, **fields)
 
     def delete_task_context(self, task_id: str, *, missing_ok: bool = False) -> Deleted:
-        """Remove it, and what its events say. Raises NotFoundError; with `missing_ok`, `deleted` is False instead."""
+        """Delete a task context and redact its events. Raises NotFoundError; with `missing_ok`, `deleted` is False
+        instead.
+        """
         return self._delete(DELETE_TASK_CONTEXT, missing_ok, task_id=task_id)
 
     def get_task_by_subtask(self, sub_task_id: str) -> TaskContext:
@@ -99,5 +101,5 @@ class Tasks(Doing):
         return self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)
 
     def find_task_by_subtask(self, sub_task_id: str) -> TaskContext | None:
-        """Return the task that waits for a sub-task, or None where none does."""
+        """Return the task that waits for a sub-task, or None if there is none."""
         return self._find(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)

@@ -1,5 +1,5 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""Tools that agents could call, and when. Keeps does not call them."""
+"""Tools that agents may call. Keeps does not call them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keeps_client.models.tools import ADD_TOOL, IMPORT_TOOLS, LIST_TOOLS, REMOVE
 
 
 class Tools(Doing):
-    """Methods for the tools that agents are told of."""
+    """Methods for the tools of agents."""
 
     def add_tool(
         self,
@@ -24,7 +24,7 @@ class Tools(Doing):
         auth: str | None = None,
         visibility: Visibility = "tenant",
     ) -> Tool:
-        """Tell agents of a tool; an existing one of this name is updated. `auth`: a hint, never a secret.
+        """Add a tool for agents, or update the one of this name. `auth`: a hint, never a secret.
 
         Needs the role admin.
         """
@@ -41,7 +41,7 @@ class Tools(Doing):
     def import_tools(
         self, openapi: Mapping[str, object], *, prefix: str | None = None, visibility: Visibility = "tenant"
     ) -> ToolsImported:
-        """Tell agents of each operation of an OpenAPI 3 document. Needs the role admin."""
+        """Add each operation of an OpenAPI 3 document as a tool. Needs the role admin."""
         return self._do(IMPORT_TOOLS, openapi=openapi, prefix=prefix, visibility=visibility)
 
     def list_tools(self, *, limit: int = 100) -> list[Tool]:

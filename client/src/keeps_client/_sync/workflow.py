@@ -1,9 +1,9 @@
 # Generated from keeps_client/memory by tools/make_sync.py; change that instead.
-"""Helpers for agents that work together: the state of a workflow, delegated tasks, and a planner's state machine.
+"""Helpers for cooperating agents: the state of a workflow, delegated tasks, and a planner's state machine.
 
-They take any memory: the engine's, a client, or something that has one as `memory`. Named values, actions and the
-results of sub-tasks are each one atomic operation, so agents that use them at once lose nothing. Any event bus will do:
-the helpers only store.
+They accept any memory: the engine's, a client, or an object with an attribute `memory`. Each change of a named value,
+an action or the result of a sub-task is one atomic operation, so concurrent agents lose nothing. They only store data;
+use any event bus.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FINAL_STATUSES = frozenset(
         *("cancelled", "canceled", "aborted", "rejected", "skipped"),
     }
 )
-"""Statuses, in lower case, of a sub-task that is over. With any other its result is still to come."""
+"""Final statuses of a sub-task, in lower case. With any other status its result is still to come."""
 _NOTHING = object()
 
 
@@ -73,7 +73,7 @@ class WorkflowState:
     state.record_action("research.requested")
     state.set("findings", ["…"])          # read it as memory.retrieve("findings", plan_id)
 
-    Each change is one statement in the database, so any number of agents may make them at once.
+    Each change is one statement in the database, so any number of agents may make changes at once.
     """
 
     def __init__(self, memory: Memory | HasMemory, plan_id: str) -> None:
@@ -165,12 +165,11 @@ class ResultContext:
 
 
 class TaskContext:
-    """A delegated task: `save` it before the work goes out, `restore` it when a result comes in, `complete` it at the
-    end.
+    """A delegated task: `save` it before delegating, `restore` it when a result arrives, `complete` it at the end.
 
     task = TaskContext(memory, "task-1", event_type="research.requested", data={"topic": "bees"})
     task.delegate("sub-1", event_type="web.search.requested")     # then publish the event, on any bus
-    task = TaskContext.restore_by_subtask(memory, "sub-1")         # in whichever process gets the result
+    task = TaskContext.restore_by_subtask(memory, "sub-1")         # in any process that receives the result
     task.complete()
     """
 
@@ -328,7 +327,7 @@ class PlanContext:
 
     @classmethod
     def restore_by_correlation(cls, memory: Memory | HasMemory, correlation_id: str) -> PlanContext:
-        """Return the plan that waits for this id. Raises NotFoundError."""
+        """Return the plan that waits for a correlation id. Raises NotFoundError."""
         return cls._of(memory, memory_of(memory).get_plan_by_correlation(correlation_id))
 
     def save(self) -> None:

@@ -41,7 +41,7 @@ class Working(Doing):
     ) -> WorkingItem:
         """Store a value if the key has this version (0: it does not exist).
 
-        Raises ConflictError, which carries the stored value.
+        Raises ConflictError with the stored value.
         """
         fields = {"value": value, "expected_version": expected_version, "ttl_seconds": ttl_seconds}
         return self._do(SET_PLAN_STATE, plan_id=plan_id, key=key, **fields)
@@ -63,7 +63,7 @@ class Working(Doing):
     ) -> list[Any]:
         """Append to the list at `key` or `key.sub.path`, atomically; return the new list.
 
-        `whole`: points in the key are part of it.
+        `whole`: dots in the key are part of it.
         """
         done = self._do(APPEND_TO_LIST, plan_id=plan_id, path=key, value=value, whole=whole, workflow=workflow)
         return cast("list[Any]", done.value)
@@ -84,7 +84,7 @@ class Working(Doing):
         whole: bool = False,
         workflow: bool | None = None,
     ) -> dict[str, Any]:
-        """Set entries of the object at `key`, whose others stay, atomically; return the new object."""
+        """Set entries of the object at `key`, keeping its others, atomically; return the new object."""
         done = self._do(UPDATE_OBJECT, plan_id=plan_id, path=key, changes=changes, whole=whole, workflow=workflow)
         return cast("dict[str, Any]", done.value)
 
@@ -106,13 +106,13 @@ class Working(Doing):
     def list_plan_state(
         self, plan_id: str, *, values: bool = True, limit: int = 100, cursor: str | None = None
     ) -> Page[WorkingItem]:
-        """Return the keys of a plan, by key, a page at a time; without `values` each value is None."""
+        """Return the keys of a plan, in order, a page at a time; without `values` each value is None."""
         return self._do(LIST_PLAN_STATE, plan_id=plan_id, values=values, limit=limit, cursor=cursor)
 
     def delete_plan_state(
         self, plan_id: str, key: str | None = None, *, workflow: bool | None = None
     ) -> WorkingDeleted | WorkingCleared:
-        """Remove a key, or all, or with `workflow` all that a WorkflowState made; now, also from the log.
+        """Delete one key, all keys, or with `workflow` those that a WorkflowState made; immediately, also from the log.
 
         Raises NotFoundError for a key that does not exist.
         """

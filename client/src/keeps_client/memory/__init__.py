@@ -1,1 +1,1 @@
-"""The methods of a memory, each once: the engine and the client differ only in how an operation is done."""
+"""The methods of a memory. The engine and the client differ only in how they run an operation."""

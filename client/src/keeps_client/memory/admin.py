@@ -53,7 +53,7 @@ from keeps_client.models.transcripts import LIST_ALL_TRANSCRIPTS
 
 
 class Admin(Doing):
-    """Keys, erasure, export and import of one's tenant (role admin); tenants and quotas (role operator)."""
+    """Keys, erasure, export and import of a tenant (role admin); tenants and quotas (role operator)."""
 
     async def make_key(
         self,
@@ -65,7 +65,7 @@ class Admin(Doing):
         expires_at: datetime | None = None,
         tenant_id: str | None = None,
     ) -> MadeKey:
-        """Make a key. Its secret is shown only this once. `tenant_id`: another tenant, or a new one, for operators."""
+        """Create a key. Its secret is shown only once. `tenant_id`: another or a new tenant, for operators."""
         fields = {
             "name": name,
             "roles": tuple(roles),
@@ -106,7 +106,7 @@ class Admin(Doing):
         return await self._do(LIST_TENANTS, after=after, limit=limit)
 
     async def set_quota(self, tenant_id: str, **limits: int | None) -> TenantInfo:
-        """Set a tenant's limits: `max_memories`, `max_bytes`. A limit that is not given stays; None: no limit."""
+        """Set a tenant's limits: `max_memories`, `max_bytes`. Limits not given stay; None removes a limit."""
         return await self._do(SET_QUOTA, tenant_id=tenant_id, body=limits)
 
     async def verify_events(self) -> Verification:
@@ -122,7 +122,7 @@ class Admin(Doing):
         return await self._do(RETIRE_EVENTS, older_than_days=older_than_days)
 
     async def add_webhook(self, url: str, *, types: Iterable[str] = ("*",)) -> MadeWebhook:
-        """Send the tenant's events to a URL, signed with the secret in the answer, which is shown only this once."""
+        """Send the tenant's events to a URL, signed with the secret in the answer, which is shown only once."""
         return await self._do(ADD_WEBHOOK, url=url, types=types)
 
     async def list_webhooks(self) -> list[Webhook]:
@@ -161,5 +161,5 @@ class Admin(Doing):
     async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines with their ids; existing data stays as it is.
 
-        With `dry_run` nothing is stored: the answer says what would be.
+        With `dry_run` nothing is stored: the answer reports what would be.
         """

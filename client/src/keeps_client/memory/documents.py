@@ -55,10 +55,15 @@ class Documents(Doing):
 
         The ending of `name` (by default the file's) sets the format, else `media_type`.
 
-        Everybody in the tenant may read it, unless `visibility` is "private". Added again under its `source` (that of a
-        file is its whole path) it is a new version: changes replace the old text at once. `replaces`: the source that
-        it had before it was renamed. `passage_tokens`: maximum length of a passage, 64 to 508, 256 if never given.
-        Raises ValidationFailedError, which says why it is refused, NotConfiguredError if its format needs an extra.
+        Everybody in the tenant may read it, unless `visibility` is "private". A document with the `source` of an
+        existing one
+        (for a file, its absolute path) is a new version and replaces it atomically. `replaces`: the previous source of
+        a
+        renamed document. `passage_tokens`: maximum length of a passage, 64 to 508, by default 256.
+
+        Raises ValidationFailedError with the reason if the document is refused, and NotConfiguredError if its format
+        needs an
+        extra.
         """
         fields = given(
             title=title,
@@ -80,7 +85,7 @@ class Documents(Doing):
     ) -> Page[Document]:
         """Return your own documents and those that the tenant shares, newest first, a page at a time.
 
-        `under`: those whose source begins so; `mine`: only your own.
+        `under`: only those whose source has this prefix; `mine`: only your own.
         """
         return await self._do(LIST_DOCUMENTS, limit=limit, cursor=cursor, under=under, mine=mine)
 
@@ -94,14 +99,14 @@ class Documents(Doing):
         return await self._do(READ_DOCUMENT, document_id=found, start=start, length=length)
 
     async def delete_document(self, document_id: UUID | str, *, hard: bool = False) -> DocumentDeleted:
-        """Remove a document and the passages that no other one has; `hard` also erases them from the log.
+        """Delete a document, and its passages that no other document has; `hard` also erases them from the log.
 
         Raises NotFoundError.
         """
         return await self._do(DELETE_DOCUMENT, document_id=as_uuid(document_id, "document_id"), hard=hard)
 
     async def search_documents(self, query: str, *, limit: int = 10, tags: Sequence[str] | None = None) -> DocumentHits:
-        """Return the passages that answer best, with their place and the text around them."""
+        """Upload a document."""
         return await self._do(SEARCH_DOCUMENTS, query=query, limit=limit, tags=listed(tags))
 
     @abstractmethod

@@ -30,7 +30,7 @@ from keeps_client.models.memories import Visibility
 from keeps_client.validation import as_uuid
 
 Which = UUID | str | Entity
-"""An entity: itself, its id, or, where both are possible, its name."""
+"""An entity, its id, or, if several are accepted, its name."""
 
 
 class Graph(Doing):
@@ -46,7 +46,7 @@ class Graph(Doing):
         aliases: Sequence[str] = (),
         visibility: Visibility | None = None,
     ) -> Entity:
-        """Store an entity. One of this type that has the name, or has it as an alias, is updated instead."""
+        """Store an entity. If one of this type has the name, also as an alias, it is updated instead."""
         return await self._do(
             ADD_ENTITY,
             name=name,
@@ -68,7 +68,7 @@ class Graph(Doing):
         return await self._do(LIST_ENTITIES, name=name, entity_type=entity_type, limit=limit, cursor=cursor)
 
     async def delete_entity(self, entity_id: Which, *, hard: bool = False) -> Entity:
-        """Delete an entity with its edges; `as_of` still shows them. One found in text does not come back.
+        """Delete an entity with its edges; `as_of` still shows them. An entity found in text does not come back.
 
         `hard` removes them permanently, also from the log.
         """
@@ -80,7 +80,7 @@ class Graph(Doing):
         return await self._do(MERGE_ENTITIES, entity_id=one, merged_id=other)
 
     async def unmerge_entity(self, entity_id: Which) -> Entity:
-        """Undo a merge: the entity that was taken over is separate again, as it was."""
+        """Undo a merge: the merged entity is separate again, as it was."""
         return await self._do(UNMERGE_ENTITY, entity_id=_id(entity_id, "entity_id"))
 
     async def add_relation(
@@ -97,10 +97,11 @@ class Graph(Doing):
         visibility: Visibility | None = None,
         exclusive: bool = False,
     ) -> Relation:
-        """Store a directed edge between two entities, named by id, name or as they are.
+        """Store a directed edge between two entities, given by id, name or object.
 
-        The same edge with other properties ends the one before it, which `as_of` still shows. `exclusive` ends all
-        others of this type from the same source: somebody works at one place now. `memory_id`: where it comes from.
+        The same edge with other properties ends the previous one, which `as_of` still shows. `exclusive` ends all other
+        edges
+        of this type from the same source, as for a current employer. `memory_id`: the memory that it comes from.
         """
         return await self._do(
             ADD_RELATION,
@@ -153,8 +154,7 @@ class Graph(Doing):
     ) -> Traversal:
         """Return what can be reached from an entity within `depth` steps, nearest first; or along a pattern.
 
-        A pattern is such as `person -works_at-> org <-works_at- person`. `truncated` says that there is more than
-        `limit`.
+        An example of a pattern: `person -works_at-> org <-works_at- person`. `truncated`: there is more than `limit`.
         """
         return await self._do(
             TRAVERSE,
@@ -197,11 +197,11 @@ class Graph(Doing):
         return await self._do(ADD_MENTION, memory_id=memory_id, entity_id=_id(entity_id, "entity_id"))
 
     async def remove_mention(self, memory_id: UUID | str, entity_id: Which) -> Mention:
-        """Record that a memory does not mention an entity; this stays so, however often memories are read."""
+        """Record that a memory does not mention an entity. Later readings of the memory keep this."""
         return await self._do(REMOVE_MENTION, memory_id=memory_id, entity_id=_id(entity_id, "entity_id"))
 
     async def read_entities(self, *, again: bool = False) -> Reading:
-        """Find entities in your own memories that were not read yet, by rules, without an LLM; with `again`, in all."""
+        """Find entities in your own unread memories, by rules, without an LLM; with `again`, in all of them."""
         return await self._do(READ_ENTITIES, again=again)
 
 
@@ -210,7 +210,7 @@ def _identity(wanted: Which) -> UUID | str:
 
 
 def _id(wanted: Which, name: str) -> UUID:
-    """Return the id of an entity. Raises ValidationFailedError, which says how to find one by its name."""
+    """Return the id of an entity. Raises ValidationFailedError, which explains how to find one by name."""
     try:
         return as_uuid(_identity(wanted), name)
     except ValidationFailedError:

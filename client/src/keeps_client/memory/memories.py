@@ -37,7 +37,7 @@ from keeps_client.models.recall import RECALL, RecallScope
 from keeps_client.validation import Index
 
 MANY = 64
-"""Default number of items that get their vectors at once; with more, the index makes them later."""
+"""Number of items up to which vectors are computed at once; for more, the index computes them later."""
 
 
 class Memories(Doing):
@@ -69,13 +69,17 @@ class Memories(Doing):
         index: Index = "now",
         if_version: int | None = None,
     ) -> Receipt:
-        """Store one memory; returns when it is committed.
+        """Store one memory; return when it is committed.
 
-        The same content again is `unchanged`; the same namespace and key is `updated`, and the old truth stays
-        readable with `recall(include_superseded=True)` or `recall(as_of=…)`. `index="later"` leaves the vector to the
-        background, as does a model that is away; until then the memory is found by its words. `infer` is refused: facts
-        are read in conversations (`store_exchange`). Raises ValidationFailedError (nothing is stored), ConflictError
-        (`if_version`), UnavailableError.
+        The same content again is `unchanged`; the same namespace and key is `updated`, and the old truth stays readable
+        with
+        `recall(include_superseded=True)` or `recall(as_of=…)`. `index="later"` computes the vector in the background,
+        as does
+        an unavailable model; until then the memory is found by its words. `infer` is refused: facts are read in
+        conversations
+        (`store_exchange`).
+
+        Raises ValidationFailedError (nothing is stored), ConflictError (`if_version`), UnavailableError.
         """
         if infer:
             raise ValidationFailedError(
@@ -103,7 +107,7 @@ class Memories(Doing):
             "procedure_type": procedure_type,
             "if_version": if_version,
         }
-        # What is stored already keeps what nobody names.
+        # Fields not given keep their stored values.
         given = {name: value for name, value in named.items() if not is_default(NewMemory, name, value)}
         if metadata is not None:
             given["metadata"] = metadata
@@ -114,7 +118,7 @@ class Memories(Doing):
     ) -> builtins.list[Receipt]:
         """Store up to 1,000 memories in one transaction, or none; return one receipt for each, in order.
 
-        `index`: "later" leaves the vectors to the background, the default for more than 64 items.
+        `index`: "later" computes the vectors in the background, the default for more than 64 items.
         """
         if not isinstance(items, list | tuple):
             raise ValidationFailedError("items must be a list of NewMemory")
@@ -134,7 +138,7 @@ class Memories(Doing):
     async def get(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> Memory:
         """Return one memory by id, also a forgotten or superseded one; with `as_of`, as it was known then.
 
-        Raises NotFoundError, also for another user's.
+        Raises NotFoundError, also for another user's memory.
         """
         return await self._do(GET_MEMORY, memory_id=memory_id, as_of=as_of)
 
@@ -161,7 +165,7 @@ class Memories(Doing):
     async def update(
         self, memory_id: UUID | str, *, if_version: int | None = None, index: Index = "now", **changes: Any
     ) -> Receipt:
-        """Change the named fields (those of MemoryChange). New content supersedes the old, which stays readable."""
+        """Change the given fields (those of MemoryChange). New content supersedes the old, which stays readable."""
         return await self._do(UPDATE_MEMORY, memory_id=memory_id, if_version=if_version, index=index, body=changes)
 
     async def forget(
@@ -173,9 +177,13 @@ class Memories(Doing):
         hard: bool = False,
         if_version: int | None = None,
     ) -> Receipt:
-        """Forget by id or by key: hidden at once, restorable for 30 days. `hard` removes it, its older truths, their
-        vectors and the contents of their events now, for good. Raises ConflictError (`if_version`), and
-        UnavailableError where a provider may hold it still: nothing is forgotten before all can."""
+        """Forget a memory by id or by key: it is hidden immediately, and can be restored for 30 days.
+
+        `hard` permanently removes it, its older truths, their vectors and the contents of their events. Raises
+        ConflictError
+        (`if_version`), and UnavailableError if a provider may still have it: nothing is forgotten before all providers
+        can.
+        """
         if memory_id is not None:
             return await self._do(FORGET_MEMORY, memory_id=memory_id, hard=hard, if_version=if_version)
         if namespace is None or key is None:
@@ -183,14 +191,14 @@ class Memories(Doing):
         return await self._do(FORGET_KEY, namespace=namespace, key=key, hard=hard, if_version=if_version)
 
     async def move_keys(self, namespace: str, key: str, to: str) -> KeysChanged:
-        """Move a key, and all keys below it (`key/…`): all of them, with their older truths, or none.
+        """Move a key, and all keys below it (`key/…`), with their older truths, all or none.
 
-        Raises NotFoundError, and ConflictError if something is at the new place already.
+        Raises NotFoundError, and ConflictError if the target is occupied.
         """
         return await self._do(MOVE_KEYS, namespace=namespace, key=key, to=to)
 
     async def forget_keys(self, namespace: str, key: str, *, hard: bool = False) -> KeysChanged:
-        """Forget what is stored under a key and all keys below it (`key/…`): all of it, or none.
+        """Forget the memories of a key and all keys below it (`key/…`), all or none.
 
         Raises NotFoundError.
         """
@@ -201,7 +209,7 @@ class Memories(Doing):
         return await self._do(RESTORE_MEMORY, memory_id=memory_id)
 
     async def history(self, memory_id: UUID | str) -> builtins.list[Event]:
-        """Return the events of one memory, oldest first; of more than a thousand the newest."""
+        """Return the events of one memory, oldest first; of more than a thousand, the newest."""
         return await self._do(GET_HISTORY, memory_id=memory_id)
 
     async def recall(
@@ -232,13 +240,15 @@ class Memories(Doing):
         rerank: bool | None = None,
         explain: bool = False,
     ) -> RecallResult:
-        """The memories that best answer `query`, best first: what is true now, unless you ask otherwise.
+        """Return the memories that best answer `query`, best first: those that are true now, unless requested
+        otherwise.
 
-        `since` and `until` bound when a memory began to be true. `as_of` asks what was true and known then, with what
-        was changed or forgotten since; `valid_at` what was true then, as it is known now. `timezone`: dates in the
-        question are days there. `rerank=False` leaves out
-        late interaction and the reranker. `explain` adds to each hit every number that went into its score. Raises
-        ValidationFailedError for unknown fields in `filters`.
+        `since` and `until` limit the time at which a memory became true. `as_of` returns what was true and known then,
+        including what was changed or forgotten since; `valid_at` returns what was true then, as known now. `timezone`:
+        the time
+        zone of dates in the question. `rerank=False` omits late interaction and the reranker. `explain` adds to each
+        hit every
+        number of its score. Raises ValidationFailedError for unknown fields in `filters`.
         """
         return await self._do(
             RECALL,
@@ -271,8 +281,10 @@ class Memories(Doing):
     async def get_relevant_memories_for_query(
         self, query: str, *, max_memories: int = 5, min_importance: float = 0.45
     ) -> builtins.list[Memory]:
-        """Return the lasting memories that matter most for a question, best first, of at least that importance: 0.45 is
-        the estimate for an ordinary statement."""
+        """Return the most important lasting memories for a question, best first.
+
+        `min_importance` is their minimum importance; 0.45 is the estimate for an ordinary statement.
+        """
         wanted = {"layers": ("long_term",), "min_importance": min_importance}
         found = await self._do(RECALL, query=query, limit=max_memories, **wanted)
         return [hit.memory for hit in found.hits]

@@ -39,10 +39,11 @@ class Plans(Doing):
         visibility: Visibility | None = None,
         expected_version: int | None = None,
     ) -> PlanContext:
-        """Store the state machine of a plan; the plan is made where it is not there. Fields that are not given stay.
+        """Store the state machine of a plan; create the plan if it does not exist. Fields not given stay.
 
-        `context` holds several of the fields at once; its entries that are no field go into `state`. With `visibility`
-        `tenant`, every user of the tenant may read, change and delete it by its id.
+        `context` holds several of the fields at once; its other entries go into `state`. With `visibility` `tenant`,
+        every user
+        of the tenant may read, change and delete it by its id.
         """
         return await self._do(
             STORE_PLAN_CONTEXT,
@@ -64,19 +65,19 @@ class Plans(Doing):
         return await self._do(GET_PLAN_CONTEXT, plan_id=plan_id)
 
     async def find_plan_context(self, plan_id: str) -> PlanContext | None:
-        """Return the state machine of a plan, or None where there is no plan."""
+        """Return the state machine of a plan, or None if there is no plan."""
         return await self._find(GET_PLAN_CONTEXT, plan_id=plan_id)
 
     async def update_plan_context(self, plan_id: str, **changes: Any) -> PlanContext:
-        """Change the named fields (those of PlanContextChange); with `expected_version`, only if it is stored."""
+        """Change the given fields (those of PlanContextChange); with `expected_version`, only if it is stored."""
         return await self._do(UPDATE_PLAN_CONTEXT, plan_id=plan_id, body=changes)
 
     async def get_plan_by_correlation(self, correlation_id: str) -> PlanContext:
-        """Return the plan that waits for an id: of several the newest that is not over. Raises NotFoundError."""
+        """Return the plan that waits for an id; of several, the newest that is not over. Raises NotFoundError."""
         return await self._do(GET_PLAN_BY_CORRELATION, correlation_id=correlation_id)
 
     async def find_plan_by_correlation(self, correlation_id: str) -> PlanContext | None:
-        """Return the plan that waits for an id, as `get_plan_by_correlation` does, or None where none does."""
+        """Return the plan that waits for an id, as `get_plan_by_correlation` does, or None if there is none."""
         return await self._find(GET_PLAN_BY_CORRELATION, correlation_id=correlation_id)
 
     async def create_plan(
@@ -92,8 +93,10 @@ class Plans(Doing):
         state: Mapping[str, object] | None = None,
         visibility: Visibility | None = None,
     ) -> Plan:
-        """Store a new plan. A session that is not there is made; a parent must be there. With `visibility` `tenant`,
-        every user of the tenant may read, change and delete it by its id."""
+        """Store a new plan. A missing session is created; a parent must exist.
+
+        With `visibility` `tenant`, every user of the tenant may read, change and delete it by its id.
+        """
         return await self._do(
             CREATE_PLAN,
             goal_event=goal_event,
@@ -112,16 +115,18 @@ class Plans(Doing):
         return await self._do(GET_PLAN, plan_id=plan_id)
 
     async def find_plan(self, plan_id: str) -> Plan | None:
-        """Return a plan, or None where there is none."""
+        """Return a plan, or None if there is none."""
         return await self._find(GET_PLAN, plan_id=plan_id)
 
     async def update_plan(self, plan_id: str, **changes: Any) -> Plan:
-        """Change the named fields (those of PlanChange); with `expected_version`, only if it is stored."""
+        """Change the given fields (those of PlanChange); with `expected_version`, only if it is stored."""
         return await self._do(UPDATE_PLAN, plan_id=plan_id, body=changes)
 
     async def delete_plan(self, plan_id: str, *, missing_ok: bool = False) -> Deleted:
-        """Remove a plan with its sub-plans, task contexts and working memory. Raises NotFoundError; with `missing_ok`,
-        `deleted` is False instead."""
+        """Delete a plan with its sub-plans, task contexts and working memory.
+
+        Raises NotFoundError; with `missing_ok`, `deleted` is False instead.
+        """
         return await self._delete(DELETE_PLAN, missing_ok, plan_id=plan_id)
 
     async def list_plans(
@@ -134,8 +139,7 @@ class Plans(Doing):
         limit: int = 20,
         cursor: str | None = None,
     ) -> Page[Plan]:
-        """Return your own plans, newest first, a page at a time; with `visibility` `tenant` those that the tenant
-        shares.
+        """Return your own plans, newest first, a page at a time; with `visibility` `tenant` the shared plans.
 
         `active` means running or paused.
         """

@@ -17,7 +17,7 @@ from keeps_client.models.providers import (
 
 
 class Providers(Doing):
-    """Other backends beside the database, behind one contract.
+    """Other storage backends beside the database, with a common interface.
 
     `session_id`: the session whose scratchpad is used, with the provider `working`.
     """

@@ -1,4 +1,4 @@
-"""Transcripts: conversations word for word, as frameworks store them."""
+"""Transcripts: verbatim conversations, as agent frameworks store them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from keeps_client.models.transcripts import (
 
 
 class Transcripts(Doing):
-    """Conversations entry by entry, with the state that agents store beside them. Not recalled."""
+    """Verbatim conversations with the state that agents store with them. Recall does not search them."""
 
     async def create_transcript(
         self,
@@ -42,7 +42,7 @@ class Transcripts(Doing):
         shared_state: Mapping[str, object] | None = None,
         at: datetime | None = None,
     ) -> Transcript:
-        """Begin a transcript; without an id one is made. Raises ConflictError where the id is taken."""
+        """Create a transcript; without `transcript_id`, an id is generated. Raises ConflictError if the id is taken."""
         return await self._do(
             CREATE_TRANSCRIPT,
             app=app,
@@ -84,11 +84,11 @@ class Transcripts(Doing):
         expected_version: int | None = None,
         create: bool = False,
     ) -> Appended:
-        """Append entries and set keys of states, together or not at all.
+        """Append entries and set keys of states, all or none.
 
         Args:
-            expected_version: What was read; 0 where there was no transcript.
-            create: Begin the transcript where it is not there.
+            expected_version: The version that was read; 0 if there was no transcript.
+            create: Create the transcript if it does not exist.
 
         Raises:
             NotFoundError: There is no transcript, and `create` is false.
@@ -107,9 +107,9 @@ class Transcripts(Doing):
         )
 
     async def remove_last_entry(self, app: str, transcript_id: str) -> RemovedEntry:
-        """Remove the last entry, also from the log, and return it; of two callers at once each gets another one.
+        """Remove the last entry, also from the log, and return it. Concurrent callers get different entries.
 
-        A call that was broken off may have removed an entry, so it is never sent again. Raises NotFoundError.
+        An interrupted call may have removed an entry, so it is never retried. Raises NotFoundError.
         """
         return await self._do(REMOVE_LAST_ENTRY, app=app, transcript_id=transcript_id)
 

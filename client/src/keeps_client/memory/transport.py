@@ -1,4 +1,4 @@
-"""Bytes over HTTP, by aiohttp: one pool of connections, kept open. This file has a sync sister by hand."""
+"""HTTP transport by aiohttp, with one pool of persistent connections. The sync version is written by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PIECE_BYTES = 1 << 19
 
 
 class Transport:
-    """Sends calls, with retries where they can help. Proxies and certificates come from the environment."""
+    """Sends calls, and retries them if useful. Proxies and certificates come from the environment."""
 
     def __init__(
         self,

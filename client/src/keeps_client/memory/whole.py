@@ -48,18 +48,20 @@ class Memory(
     def idempotent(self, key: str) -> AbstractContextManager[None]:
         """Do each write inside the block once under this key, for 24 hours.
 
-        Whoever runs the block again after a failure does what was left, and gets the first answers of what was done.
-        A write and the record that it is done are one transaction. Each write is known by its arguments: the same key
-        with other arguments is another write.
+        Running the block again after a failure completes it: writes that were done return their first answers. A write
+        and its
+        record are one transaction. Each write is identified by its arguments: the same key with other arguments is
+        another
+        write.
 
             with memory.idempotent("order-77"):
                 await memory.remember("Alice ordered a bicycle.")
 
         Args:
-            key: 1 to 128 visible ASCII characters, such as the id of the message that is worked on.
+            key: 1 to 128 visible ASCII characters, such as the id of the processed message.
 
         Raises:
-            ValidationFailedError: The key is no such text.
+            ValidationFailedError: The key is invalid.
         """
 
     @property

@@ -1,8 +1,8 @@
-"""Helpers for agents that work together: the state of a workflow, delegated tasks, and a planner's state machine.
+"""Helpers for cooperating agents: the state of a workflow, delegated tasks, and a planner's state machine.
 
-They take any memory: the engine's, a client, or something that has one as `memory`. Named values, actions and the
-results of sub-tasks are each one atomic operation, so agents that use them at once lose nothing. Any event bus will do:
-the helpers only store.
+They accept any memory: the engine's, a client, or an object with an attribute `memory`. Each change of a named value,
+an action or the result of a sub-task is one atomic operation, so concurrent agents lose nothing. They only store data;
+use any event bus.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FINAL_STATUSES = frozenset(
         *("cancelled", "canceled", "aborted", "rejected", "skipped"),
     }
 )
-"""Statuses, in lower case, of a sub-task that is over. With any other its result is still to come."""
+"""Final statuses of a sub-task, in lower case. With any other status its result is still to come."""
 _NOTHING = object()
 
 
@@ -72,7 +72,7 @@ class WorkflowState:
     await state.record_action("research.requested")
     await state.set("findings", ["…"])          # read it as memory.retrieve("findings", plan_id)
 
-    Each change is one statement in the database, so any number of agents may make them at once.
+    Each change is one statement in the database, so any number of agents may make changes at once.
     """
 
     def __init__(self, memory: Memory | HasMemory, plan_id: str) -> None:
@@ -164,12 +164,11 @@ class ResultContext:
 
 
 class TaskContext:
-    """A delegated task: `save` it before the work goes out, `restore` it when a result comes in, `complete` it at the
-    end.
+    """A delegated task: `save` it before delegating, `restore` it when a result arrives, `complete` it at the end.
 
     task = TaskContext(memory, "task-1", event_type="research.requested", data={"topic": "bees"})
     await task.delegate("sub-1", event_type="web.search.requested")     # then publish the event, on any bus
-    task = await TaskContext.restore_by_subtask(memory, "sub-1")         # in whichever process gets the result
+    task = await TaskContext.restore_by_subtask(memory, "sub-1")         # in any process that receives the result
     await task.complete()
     """
 
@@ -327,7 +326,7 @@ class PlanContext:
 
     @classmethod
     async def restore_by_correlation(cls, memory: Memory | HasMemory, correlation_id: str) -> PlanContext:
-        """Return the plan that waits for this id. Raises NotFoundError."""
+        """Return the plan that waits for a correlation id. Raises NotFoundError."""
         return cls._of(memory, await memory_of(memory).get_plan_by_correlation(correlation_id))
 
     async def save(self) -> None:

@@ -1,1 +1,1 @@
-"""What several processes share and may lose: Redis or Valkey, where one is configured."""
+"""Caches: in memory, and optionally shared between processes in Redis or Valkey."""

@@ -1,4 +1,4 @@
-"""A circuit breaker: whoever failed three times in a row is left alone for a while. Pure, but for the clock."""
+"""A circuit breaker: after three failures in a row, calls are skipped for a while. Pure except for the clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ REST_SECONDS = 10.0
 
 
 class Breaker:
-    """Counts failures in a row. While it is open nobody is asked; after the rest it may be tried again."""
+    """Counts consecutive failures. While it is open, no call is made; after `rest_seconds` one call may try again."""
 
     def __init__(self, rest_seconds: float = REST_SECONDS) -> None:
         self.rest_seconds = rest_seconds
@@ -20,8 +20,10 @@ class Breaker:
         return time.monotonic() < self._until
 
     def lets_through(self) -> bool:
-        """Whether to ask. Where the rest is over, only whoever asks first is let through, until it is known how that
-        went, or another rest is over."""
+        """Return whether a call may be made.
+
+        After the rest, only one caller may try, until its outcome is known or another rest has passed.
+        """
         now = time.monotonic()
         if now < self._until:
             return False

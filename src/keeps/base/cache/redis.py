@@ -1,9 +1,9 @@
-"""Redis or Valkey as a cache in front of the database: quick when it is there, unnoticed when it is not.
+"""Redis or Valkey as an optional cache in front of the database.
 
-PostgreSQL holds the truth, so nothing is lost with the cache. Every answer must come within a fraction of a second;
-after three failures in a row nobody waits for it for a while (one breaker for the process). A copy that could not be
-renewed while the cache was away must not be read afterwards: so each value carries an epoch, and the first caller that
-reaches the cache again begins a new one.
+PostgreSQL holds the truth, so losing the cache loses no data. Each call has a time limit of a fraction of a second, and
+after three failures in a row the cache is skipped for a while (one breaker per process). A value that could not be
+updated while the cache was away must not be read later: each value carries an epoch, and the first caller that reaches
+the cache again begins a new epoch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EPOCH = "mem:epoch"
 SESSIONS = "mem:session:"
 DROPPED = "mem:dropped:"
 DROPPED_SECONDS = 30
-"""So long nothing is kept under a key that was dropped: whoever read before may only now be about to write."""
+"""Seconds during which a dropped key accepts no value, since an earlier reader may still be about to write."""
 _PUT = """
 for at = 3, #KEYS do if redis.call('EXISTS', KEYS[at]) == 1 then return 0 end end
 redis.call('SET', KEYS[1], ARGV[1], 'NX')
@@ -46,28 +46,31 @@ return 1
 
 
 def session_key(tenant_id: str, user_id: str, session_id: str) -> str:
-    """`mem:session:{tenant}:{conversation}`, the conversation named by its user, too: two users may use the same id."""
+    """Return `mem:session:{tenant}:{user}/{session}`. The user is included because two users may use the same id."""
     return f"{SESSIONS}{quote(tenant_id, safe='')}:{quote(user_id, safe='')}/{quote(session_id, safe='')}"
 
 
 def tenant_keys(tenant_id: str) -> str:
-    """How the keys of a tenant begin."""
+    """Return the common prefix of a tenant's keys."""
     return f"{SESSIONS}{quote(tenant_id, safe='')}:"
 
 
 def _dropped(key: str) -> str:
-    """Says that a key was dropped, without naming whose it was."""
+    """Return the key that marks another key as dropped. It is hashed, so that it does not reveal the owner."""
     return DROPPED + hashlib.sha256(key.encode()).hexdigest()
 
 
 def _prefixes(key: str) -> list[str]:
-    """The key of a conversation, and how those of its user and its tenant begin: names hold neither slash nor colon."""
+    """Return the key of a conversation, and the key prefixes of its user and its tenant.
+
+    Names contain neither slash nor colon.
+    """
     tenant = key[: key.index(":", len(SESSIONS)) + 1]
     return [key, key.rpartition("/")[0] + "/", tenant]
 
 
 class RedisCache:
-    """JSON documents by key. Every method answers as if the cache were empty when it is away."""
+    """JSON documents by key. While the cache is away, every method behaves as if it were empty."""
 
     def __init__(self, url: str, metrics: Metrics) -> None:
         try:
@@ -82,17 +85,17 @@ class RedisCache:
         self.breaker = Breaker()
         self._metrics = metrics
         self._missed = False
-        """Whether something could not be written: what is there may be old."""
+        """True after a failed write: cached values may be outdated."""
 
     async def get(self, key: str) -> dict[str, JsonValue] | None:
-        found = await self._ask(lambda: self._redis.mget(EPOCH, key))
-        held = json.loads(found[1]) if found and None not in found else None
-        fresh = held is not None and held["epoch"] == found[0].decode()
+        values = await self._ask(lambda: self._redis.mget(EPOCH, key))
+        document = json.loads(values[1]) if values and None not in values else None
+        fresh = document is not None and document["epoch"] == values[0].decode()
         self._metrics.cache.labels("notes", "hit" if fresh else "miss").inc()
-        return held["value"] if held is not None and fresh else None
+        return document["value"] if document is not None and fresh else None
 
     async def put(self, key: str, value: dict[str, object], version: int, kept: timedelta) -> None:
-        """Keep a document, unless a higher version of it is there."""
+        """Store a document for `kept`, unless a higher version is already stored."""
         seconds = max(1, int(kept.total_seconds()))
         encoded = json.dumps(value)
         names = [EPOCH, key, *map(_dropped, _prefixes(key))]
@@ -101,7 +104,10 @@ class RedisCache:
             self._missed = True
 
     async def drop(self, key: str, *, all_below: bool = False) -> None:
-        """Remove a copy, and let none come back that was read before; `all_below`: every one whose key begins so."""
+        """Remove a value, and reject later writes of values that were read before.
+
+        `all_below`: remove every key with this prefix.
+        """
         if await self._ask(lambda: self._redis.set(_dropped(key), 1, ex=DROPPED_SECONDS)) is _AWAY:
             self._missed = True
         if not all_below:
@@ -110,11 +116,11 @@ class RedisCache:
             return
         pattern, cursor = re.sub(r"([*?\[\]\\])", r"\\\1", key) + "*", 0
         while True:
-            found = await self._ask(lambda at=cursor: self._redis.scan(at, match=pattern, count=1_000))
-            if found is _AWAY:
+            answer = await self._ask(lambda at=cursor: self._redis.scan(at, match=pattern, count=1_000))
+            if answer is _AWAY:
                 self._missed = True
                 return
-            cursor, keys = found
+            cursor, keys = answer
             if keys and await self._ask(lambda names=keys: self._redis.delete(*names)) is _AWAY:
                 self._missed = True
             if cursor == 0:
@@ -142,7 +148,7 @@ class RedisCache:
 
 
 class _Away:
-    """Instead of an answer: the cache is not there."""
+    """Returned instead of an answer while the cache is away."""
 
     def __bool__(self) -> bool:
         return False

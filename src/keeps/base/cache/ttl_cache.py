@@ -1,4 +1,4 @@
-"""A cache that forgets what nobody uses."""
+"""A cache that drops entries after a time without use."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class _Entry(Generic[ValueT]):
 
 
 class TtlCache(Generic[KeyT, ValueT]):
-    """A cache of limited size whose entries expire, also when nobody calls it: a timer of the event loop removes them.
+    """A cache of limited size whose entries expire. A timer on the event loop removes them, also without calls.
 
-    - `room`: the sum of the sizes of all entries; beyond it the least recently used go first.
-    - `seconds`: how long an entry stays after its last use, or with `renewed=False` after it was put.
+    - `room`: maximum sum of the sizes of all entries; beyond it the least recently used are evicted first.
+    - `seconds`: lifetime of an entry after its last use, or with `renewed=False` after it was put.
     """
 
     def __init__(self, room: int, seconds: float, *, renewed: bool = True) -> None:
@@ -50,7 +50,7 @@ class TtlCache(Generic[KeyT, ValueT]):
         return entry.value
 
     def put(self, key: KeyT, value: ValueT, size: int = 1) -> None:
-        """Store a value in place of the one before; drop it if it alone is larger than the cache."""
+        """Store a value, replacing the previous one. A value larger than the whole cache is dropped."""
         self.remove(key)
         if size > self._room:
             return
@@ -61,7 +61,7 @@ class TtlCache(Generic[KeyT, ValueT]):
         self._watch()
 
     def drop(self, chosen: Callable[[KeyT], bool] = lambda _: True) -> None:
-        """Remove the entries whose keys are chosen; by default all."""
+        """Remove the entries whose keys `chosen` selects; all by default."""
         for key in [key for key in self._entries if chosen(key)]:
             self.remove(key)
         if not self._entries and self._timer is not None:

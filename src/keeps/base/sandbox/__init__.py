@@ -1,1 +1,1 @@
-"""Processes that read what strangers sent: how they are started and what they may do."""
+"""Processes that handle untrusted input: how they are started and what they may do."""

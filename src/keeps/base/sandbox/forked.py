@@ -1,4 +1,4 @@
-"""The process that `forks` starts: it loads a module once, and forks for each job. Nothing here imports the engine."""
+"""The process that `forks` starts: loads a module once, and forks for each job. It imports nothing of the engine."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Any, TextIO
 from keeps.base.sandbox.limits import close_descriptors
 
 MORE_PATIENT = 5
-"""What strangers sent is worked on after what is asked of the service itself, where there are not processors enough."""
+"""Niceness of jobs: when processors are scarce, requests to the service itself come first."""
 Work = Callable[[dict[str, Any], list[int], TextIO], None]
 
 
 def main() -> None:
-    """Close what was inherited, before anything else; then run the host that the command line names."""
+    """Close inherited files before anything else; then run the host module named on the command line."""
     close_descriptors()
     import_module(sys.argv[1]).main()
 
 
 def serve(work: Work) -> None:
-    """Fork for each job: `work` gets it with its open files, and answers in text."""
+    """Fork for each job. `work` receives the job with its open files, and writes its answer as text."""
     door = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)  # libraries count on the first three being there
+    os.dup2(nothing, 0)  # Libraries expect the first three descriptors to exist.
     os.close(nothing)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -46,17 +46,20 @@ def serve(work: Work) -> None:
 
 
 def run(work: Work, files: list[int]) -> None:
-    """Do a job in a process that ends with it. The first file is a connection: the job comes over it as JSON, and the
-    answer goes back, after a line that says which process this is, so that it can be ended."""
+    """Run one job in a process that ends with it.
+
+    The first file is a connection: the job arrives on it as JSON. The answer is a line with the process id, so that the
+    caller can end the process, followed by the output.
+    """
     os.setsid()
     os.nice(MORE_PATIENT)
     with (
         socket.socket(fileno=files[0]) as asking,
-        asking.makefile("r", encoding="utf-8") as said,
+        asking.makefile("r", encoding="utf-8") as request,
         asking.makefile("w", encoding="utf-8") as out,
     ):
         print(os.getpid(), file=out, flush=True)
-        work(json.load(said), files[1:], out)
+        work(json.load(request), files[1:], out)
 
 
 if __name__ == "__main__":

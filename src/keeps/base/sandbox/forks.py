@@ -1,5 +1,7 @@
-"""Work that is not trusted, in a process of its own: one is started when it is first needed, has everything loaded, and
-forks for each piece of work. `forked` is the other side."""
+"""Run untrusted work in separate processes.
+
+A host process is started on first use, loads its modules once, and forks for each job. `forked` is the other side.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ from keeps_client.errors import UnavailableError
 
 
 class TooMuchError(Exception):
-    """It answered more than can be taken in."""
+    """The answer is larger than the limit."""
 
 
 class Forks:
-    """Asks the host `module`, for what is called `what`. Whoever goes away while it works ends the work."""
+    """Run jobs in forks of the host `module`. `what`: its name in messages. A cancelled caller ends the job."""
 
     def __init__(self, module: str, what: str) -> None:
         self._module, self._what = module, what
@@ -31,9 +33,11 @@ class Forks:
     async def ask(
         self, job: Mapping[str, object], files: Sequence[int] = (), *, seconds: float, most_bytes: int
     ) -> bytes:
-        """What one fork answers; nothing, where it crashed. It is given open files with its job.
+        """Run one job in a fork and return its answer; empty if the fork crashed.
 
-        Raises TimeoutError, TooMuchError, and UnavailableError where the process has died.
+        `files`: descriptors that the fork receives.
+
+        Raises TimeoutError, TooMuchError, and UnavailableError if the host process has died.
         """
         reader, writer = await self._begun(files)
         parts: list[bytes] = []
@@ -42,7 +46,7 @@ class Forks:
         try:
             async with asyncio.timeout(seconds):
                 child = int(await reader.readline() or b"0")
-                with suppress(ConnectionError):  # it crashed before it had read all
+                with suppress(ConnectionError):  # The fork crashed before it had read everything.
                     writer.write(await asyncio.to_thread(_encoded, job))
                     writer.write_eof()
                     await writer.drain()
@@ -54,7 +58,7 @@ class Forks:
                 ended = True
         finally:
             writer.close()
-            if child and not ended:  # also where whoever asked has gone
+            if child and not ended:  # This also runs when the caller was cancelled.
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(child, signal.SIGKILL)
         if not child:
@@ -72,7 +76,7 @@ class Forks:
             self._process = None
 
     async def _begun(self, files: Sequence[int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Have a fork made; over what is returned it is given its job, and answers."""
+        """Request a fork; return the streams that carry its job and its answer."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:

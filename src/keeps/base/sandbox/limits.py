@@ -1,6 +1,6 @@
-"""The walls around a process that looks at what strangers sent: rights, namespaces, limits, Landlock, seccomp.
+"""Confinement of processes that handle untrusted input: rights, namespaces, limits, Landlock, seccomp.
 
-`python -I -m keeps.base.sandbox.limits` confines itself and prints as JSON which limits of the kernel hold, for
+`python -I -m keeps.base.sandbox.limits` confines itself and prints as JSON which kernel limits are in force, for
 `keeps doctor`.
 """
 
@@ -25,7 +25,7 @@ _NO_NEW_PRIVILEGES, _DEATH_SIGNAL = 38, 1
 _NOBODY = 65_534
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 445, 446, 1
 _FILES_BY_VERSION = ((5, 16), (3, 15), (2, 14), (1, 13))
-"""From a version of Landlock on, so many kinds of access to files."""
+"""Pairs of a Landlock version and the number of kinds of file access that it controls."""
 _READ_FILE, _PATH_BENEATH = 1 << 2, 1
 _CONNECT_TCP, _ANY_TCP, _NETWORK_PORT = 1 << 1, 0b11, 2
 _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
@@ -33,30 +33,32 @@ _NETWORK_VERSION, _SCOPE_VERSION = 4, 6
 
 
 class SandboxError(Exception):
-    """This machine has no wall that the work needs."""
+    """The machine lacks a confinement that the work requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """The kernel's walls that stand around this process."""
+    """The kernel limits in force for this process."""
 
     namespaces: bool
     landlock: int
-    """The version in use, 0 where there is none."""
+    """The version in use; 0 without Landlock."""
     seccomp: bool
 
 
 def close_descriptors(kept: Collection[int] = ()) -> None:
-    """Close all open files but the first three and `kept`: another program's event loop may have let us inherit its
-    own."""
+    """Close all open files except the first three and `kept`.
+
+    A parent with an event loop of its own may have let this process inherit its files.
+    """
     for name in os.listdir(open_descriptors()):
         if int(name) > 2 and int(name) not in kept:
-            with suppress(OSError):  # the one that listed them
+            with suppress(OSError):  # The descriptor of the listing itself is closed already.
                 os.close(int(name))
 
 
 def keep_descriptors() -> None:
-    """Let programs that are started from here inherit no open file but the first three, whatever starts them."""
+    """Prevent programs started from here from inheriting any open file but the first three."""
     for name in os.listdir(open_descriptors()):
         if int(name) > 2:
             with suppress(OSError):
@@ -64,26 +66,26 @@ def keep_descriptors() -> None:
 
 
 def open_descriptors() -> Path:
-    """The folder that lists this process's open files."""
+    """Return the folder that lists this process's open files."""
     return Path("/proc/self/fd" if sys.platform == "linux" else "/dev/fd")
 
 
 def confine(
     *, port: int | None = None, user: bool = False, files: Sequence[str] = (), seconds: int = CPU_SECONDS
 ) -> Walls:
-    """Give up everything but memory and what is open: environment, files, other programs, and time.
+    """Give up everything but memory and open files: environment, other files, other programs, and unlimited time.
 
     Args:
-        port: the TCP port that may be connected to. Without it there is no network.
-        user: the process stays who it is; otherwise root becomes nobody.
-        files: the only files that may be read. Links are not followed but for the first.
-        seconds: processor time.
+        port: The only TCP port that may be connected to. None: no network.
+        user: Keep the user; otherwise root becomes nobody.
+        files: The only files that may be read. Links are followed for the first only.
+        seconds: Limit of processor time.
 
     Raises:
-        SandboxError: neither namespaces nor seccomp close the network on this Linux.
+        SandboxError: Neither namespaces nor seccomp can close the network on this Linux.
     """
     os.environ.clear()
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # no threads, of which there may be none
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # Threads may be forbidden.
     if sys.platform != "linux":
         _limit(seconds)
         return Walls(namespaces=False, landlock=0, seccomp=False)
@@ -136,10 +138,10 @@ class _PortRule(ctypes.Structure):
 
 
 def _close_files(libc: ctypes.CDLL, files: Sequence[str], port: int | None) -> int:
-    """Refuse by Landlock to open files, to connect, and to reach other processes, but for `files` and `port`.
+    """Forbid, by Landlock, opening files, connecting, and reaching other processes, except for `files` and `port`.
 
     Returns:
-        The version of Landlock, 0 where the kernel has none (before 5.13). Network rules need version 4 (Linux 6.7).
+        The version of Landlock; 0 if the kernel has none (before 5.13). Network rules need version 4 (Linux 6.7).
     """
     version = libc.syscall(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if version < 1:

@@ -1,6 +1,6 @@
-"""A seccomp filter for processes that look at what strangers sent: the kernel refuses what they never need.
+"""A seccomp filter for processes that handle untrusted input: the kernel refuses calls that they never need.
 
-It needs no rights and works where containers forbid namespaces. Numbers are those of the kernel's `unistd.h`.
+It needs no rights and works in containers that forbid namespaces. Call numbers are those of the kernel's `unistd.h`.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _DENY, _UNKNOWN = _ERROR | errno.EACCES, _ERROR | errno.ENOSYS
 _WORD = 0xFFFFFFFF
 _NEWEST = 451
-"""The last number that this list knows. Newer calls, and those of the x32 ABI, answer that they do not exist."""
+"""The highest call number in this list. Newer calls, and those of the x32 ABI, return "not implemented"."""
 _TYPE_MASK = 0xF
-"""A socket's type, without its flags."""
+"""Masks a socket's type, without its flags."""
 
 _MMAP = (9, 222)
 _MAPPING_MASK = 0x2F
-"""The kind of a mapping, and whether it has no file."""
+"""Masks the kind of a mapping and its anonymous flag."""
 _MAPPINGS = (0x01, 0x02, 0x03, 0x22)
-"""All but shared memory without a file, which no limit of a process counts."""
+"""All mappings except anonymous shared memory, which no process limit counts."""
 
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 _OPEN = {"open": (2, None), "creat": (85, None), "openat": (257, 56), "openat2": (437, 437)}
 _SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
 _OWN = {"prlimit64": (302, 261), "tgkill": (234, 131)}
-"""Their first argument is a process, which must be the caller."""
+"""Calls whose first argument is a process, which must be the caller."""
 _REFUSED = {
-    # Other processes: code, memory, descriptors, signals, priorities.
+    # Calls that act on other processes: code, memory, descriptors, signals, priorities.
     "fork": (57, None),
     "vfork": (58, None),
     "clone": (56, 220),
@@ -63,7 +63,7 @@ _REFUSED = {
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
     "process_mrelease": (448, 448),
-    # Connections from outside. io_uring makes every other call in the kernel, past this filter.
+    # Incoming connections. io_uring would run any other call inside the kernel, bypassing this filter.
     "bind": (49, 200),
     "listen": (50, 201),
     "accept": (43, 202),
@@ -79,7 +79,7 @@ _REFUSED = {
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
-    # Changes of files that need no open file, which Landlock does not refuse.
+    # Changes to files without opening them, which Landlock does not refuse.
     "truncate": (76, 45),
     "chmod": (90, None),
     "fchmodat": (268, 53),
@@ -95,7 +95,7 @@ _REFUSED = {
     "removexattr": (197, 14),
     "lremovexattr": (198, 15),
     "open_by_handle_at": (304, 265),
-    # What a user namespace would allow, and parts of the kernel that attacks begin with.
+    # Calls available in a user namespace, and kernel interfaces that attacks commonly start with.
     "mount": (165, 40),
     "umount2": (166, 39),
     "pivot_root": (155, 41),
@@ -115,7 +115,7 @@ _REFUSED = {
 }
 _Instruction = tuple[int, int, int, int]
 _Condition = tuple[int, int, tuple[int, ...]]
-"""An argument's position, the bits of it that count, and the values that they may have."""
+"""An argument's position, the mask of the bits to compare, and their allowed values."""
 
 
 class _Filter(ctypes.Structure):
@@ -132,14 +132,14 @@ class _Program(ctypes.Structure):
 
 
 def install(libc: ctypes.CDLL, *, network: bool = False, files: bool = False) -> bool:
-    """Filter this process's system calls from now on. The process must have given up new privileges before.
+    """Filter this process's system calls from now on. The process must have set `no_new_privs` already.
 
     Args:
-        network: TCP connections may be made.
-        files: files may be opened, as far as other walls let them.
+        network: Allow TCP connections.
+        files: Allow opening files, within other limits.
 
     Returns:
-        Whether the kernel took the filter; False on a processor whose numbers are not listed.
+        True if the kernel accepted the filter; False on a processor whose call numbers are not listed.
     """
     return _load(libc, _program(network=network, files=files))
 
@@ -153,20 +153,20 @@ def _load(libc: ctypes.CDLL, instructions: list[_Instruction]) -> bool:
 
 
 def _program(*, network: bool, files: bool) -> list[_Instruction]:
-    known = _ARCHITECTURES.get(platform.machine())
-    if known is None:
+    machine = _ARCHITECTURES.get(platform.machine())
+    if machine is None:
         return []
-    architecture, column = known
+    architecture, column = machine
     own: _Condition = (0, _WORD, (0, os.getpid()))
     stream: _Condition = (1, _TYPE_MASK, (socket.SOCK_STREAM,))
     internet: _Condition = (0, _WORD, (socket.AF_INET, socket.AF_INET6))
     tcp: _Condition = (2, _WORD, (0, socket.IPPROTO_TCP))
-    rules: list[tuple[Sequence[int | None], Sequence[_Condition]]] = [(each, ()) for each in _REFUSED.values()]
-    rules += [(each, (own,)) for each in _OWN.values()]
+    rules: list[tuple[Sequence[int | None], Sequence[_Condition]]] = [(number, ()) for number in _REFUSED.values()]
+    rules += [(number, (own,)) for number in _OWN.values()]
     rules.append((_MMAP, [(3, _MAPPING_MASK, _MAPPINGS)]))
     if not files:
-        rules += [(each, ()) for each in _OPEN.values()]
-    # An event loop wakes itself over a pair of sockets.
+        rules += [(number, ()) for number in _OPEN.values()]
+    # Event loops wake themselves through a socket pair.
     rules.append((_SOCKETS["socket"], [internet, stream, tcp] if network else []))
     rules.append((_SOCKETS["socketpair"], [stream] if network else []))
     instructions: list[_Instruction] = [
@@ -183,7 +183,7 @@ def _program(*, network: bool, files: bool) -> list[_Instruction]:
 
 
 def _call(number: int | None, conditions: Iterable[_Condition] = ()) -> list[_Instruction]:
-    """Refuse a call unless all conditions hold; without conditions, always. An architecture without it needs none."""
+    """Refuse a call unless all conditions hold; without conditions, always. Skip calls that the architecture lacks."""
     if number is None:
         return []
     body: list[_Instruction] = []

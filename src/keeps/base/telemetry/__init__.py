@@ -1,1 +1,1 @@
-"""Logs, metrics, traces: what happens, never what is said."""
+"""Logs, metrics and traces. They record what happens, never the content of memories."""

@@ -1,6 +1,6 @@
-"""JSON logs on stderr: one line an event, with ids and numbers, never contents or secrets.
+"""JSON logs on stderr: one line per event, with ids and numbers, never contents or secrets.
 
-structlog is imported when something is logged: with what it needs it takes a tenth of `from keeps import Keeps`.
+structlog is imported when something is first logged: it accounts for a tenth of the import time of Keeps.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 MAX_WAITING_LINES = 10_000
 PIECE_CHARACTERS = 1_000
-"""At most 4,000 bytes: less than what a pipe that says it has room takes at once."""
+"""At most 4,000 bytes, which a pipe that is ready for writing takes at once."""
 
 
 class PatientWriter:
-    """Writes lines to a stream only while it takes them: a reader of logs that is slow or stuck holds up no request.
+    """Writes lines to a stream only while it accepts them, so that a slow reader of the logs delays no request.
 
-    Lines that are not taken wait for the next one. Beyond MAX_WAITING_LINES (of PIECE_CHARACTERS) they are dropped and
+    Lines that are not accepted wait for the next one. Beyond MAX_WAITING_LINES (of PIECE_CHARACTERS) they are dropped
+    and
     counted. Long lines are written in pieces.
     """
 
@@ -57,10 +58,10 @@ class PatientWriter:
         """Do nothing: each line is flushed."""
 
     def _takes(self) -> bool:
-        """Return whether a line can be written at once. A pipe says so while it has room for 4 KiB."""
+        """Return whether a line can be written without blocking. A pipe is ready while it has room for 4 KiB."""
         try:
             descriptor = self._stream.fileno()
-        except (OSError, ValueError):  # a stream in memory
+        except (OSError, ValueError):  # A stream in memory has no descriptor.
             return True
         poll = select.poll()
         poll.register(descriptor, select.POLLOUT)
@@ -68,7 +69,7 @@ class PatientWriter:
 
 
 def configure_logs(level: LogLevel) -> None:
-    """Set up structlog, and send what libraries log through it, too."""
+    """Set up structlog, and route the logs of libraries through it."""
     import structlog
 
     number = logging.getLevelNamesMapping()[level.upper()]
@@ -101,7 +102,7 @@ def configure_logs(level: LogLevel) -> None:
 
 
 def _in_a_word(record: logging.LogRecord) -> bool:
-    """An error of Keeps says what to do. Of a start that failed with one, its last line is enough."""
+    """Keep only the last line of a start that failed with an error of Keeps, which says what to do."""
     text = record.getMessage()
     last = text.rstrip().rpartition("\n")[2]
     if text.startswith("Traceback") and last.startswith("keeps_client.errors."):
@@ -110,7 +111,7 @@ def _in_a_word(record: logging.LogRecord) -> bool:
 
 
 class _ToStderr:
-    """Whatever stderr is at the moment of writing."""
+    """A stream that writes to the current `sys.stderr`."""
 
     def write(self, text: str) -> int:
         return sys.stderr.write(text)
@@ -120,7 +121,7 @@ class _ToStderr:
 
 
 def log() -> structlog.typing.FilteringBoundLogger:
-    """The logger, configured by whoever runs the process."""
+    """Return the logger, as configured by the program."""
     import structlog
 
     return _configured() if structlog.is_configured() else _unconfigured()
@@ -135,8 +136,7 @@ def _configured() -> structlog.typing.FilteringBoundLogger:
 
 @cache
 def _unconfigured() -> structlog.typing.FilteringBoundLogger:
-    """In a library, and in commands that print what they were asked for: warnings, on stderr, so that stdout is theirs
-    alone."""
+    """Log only warnings, to stderr, so that programs and commands have stdout for their own output."""
     import structlog
 
     return structlog.wrap_logger(

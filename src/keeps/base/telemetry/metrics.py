@@ -14,15 +14,15 @@ LAG_BUCKETS = (0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_800.0, 10_800.0)
 TOKEN_BUCKETS = (50, 100, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""Where several workers of one server count together: set before they start."""
+"""Environment variable with the folder in which the workers of one server count together. Set before they start."""
 
-# Of several workers: what each asks of the database is the same, what each has open is added up.
+# With several workers: the newest value for facts about the database, the sum for what each worker has open.
 _latest = partial(Gauge, multiprocess_mode="mostrecent")
 _summed = partial(Gauge, multiprocess_mode="livesum")
 
 
 def text_of(*registries: CollectorRegistry) -> bytes:
-    """What these have counted; where several workers serve, what all of them have."""
+    """Return the metrics as Prometheus text; with several workers, the totals of all of them."""
     if SHARED not in os.environ:
         return b"".join(map(generate_latest, registries))
     together = CollectorRegistry()
@@ -31,7 +31,7 @@ def text_of(*registries: CollectorRegistry) -> bytes:
 
 
 class Metrics:
-    """What an engine measures, whoever drives it: a server, a worker, a program of yours."""
+    """Metrics of an engine in a server, a worker, or a program that uses the library."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -89,7 +89,7 @@ class Metrics:
 
 
 class HttpMetrics:
-    """What one server measures."""
+    """Metrics of one server."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""OpenTelemetry: spans where an endpoint is set, else nothing. Names and ids of routes, never contents."""
+"""OpenTelemetry spans, if an endpoint is configured. They carry names and ids of routes, never contents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from keeps_client.errors import NotConfiguredError
 
 
 def configure_traces(endpoint: str | None, version: str) -> None:
-    """Send spans to OTEL_EXPORTER_OTLP_ENDPOINT. Raises NotConfiguredError where the extra `otel` is not installed."""
+    """Send spans to OTEL_EXPORTER_OTLP_ENDPOINT. Raises NotConfiguredError if the extra `otel` is not installed."""
     if endpoint is None:
         return
     try:

@@ -33,7 +33,7 @@ from keeps.integrations.mem0.shapes import (
     past,
     shown,
 )
-from keeps.memory.memories.census import Census
+from keeps.memory.memories.counts import MemoryCounts
 from keeps_client.checked import validated
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.models import Filters, Memory, NewMemory, Receipt
@@ -161,10 +161,10 @@ class Calls:
         total, found = 0, list[Memory]()
         for user_id in self._users(conditions):
             scope, filters = self._scope(user_id), _without_passages(_within(user_id, conditions))
-            held = await self._keeps.service(Census).count(scope, filters)
+            held = await self._keeps.service(MemoryCounts).count(scope, filters)
             start = max(offset - total, 0)
             if start < held and len(found) < limit:
-                found += await self._keeps.service(Census).window(scope, filters, start, limit - len(found))
+                found += await self._keeps.service(MemoryCounts).window(scope, filters, start, limit - len(found))
             total += held
         return total, [shown(each, fields=body.fields) for each in found]
 
@@ -231,8 +231,8 @@ class Calls:
 
     async def entities(self) -> list[dict[str, Any]]:
         """Of whom there are memories: of the tenant, for administrators who may act for any user; else of the user."""
-        census = self._keeps.service(Census)
-        ask = census.subjects_of_tenant if self._administers else census.subjects
+        counts = self._keeps.service(MemoryCounts)
+        ask = counts.subjects_of_tenant if self._administers else counts.subjects
         return [
             {
                 "id": each.name,
@@ -258,7 +258,7 @@ class Calls:
         if field == "user_id":
             users = [self._scope(name).user_id]
         elif self._administers:
-            subjects = await self._keeps.service(Census).subjects_of_tenant(self._caller, _SUBJECTS)
+            subjects = await self._keeps.service(MemoryCounts).subjects_of_tenant(self._caller, _SUBJECTS)
             users = [each.name for each in subjects if each.type == "user"]
         else:
             users = [self._caller.user_id]
@@ -272,7 +272,7 @@ class Calls:
         scope, memory, gone = self._scope(user_id), self._memory(user_id), 0
         filters = _within(user_id, conditions)
         filters = filters if hard else _without_passages(filters)
-        while found := await self._keeps.service(Census).window(scope, filters, 0, MAX_LIMIT, ever=hard):
+        while found := await self._keeps.service(MemoryCounts).window(scope, filters, 0, MAX_LIMIT, ever=hard):
             for each in found:
                 with suppress(NotFoundError):  # an older truth went with the newer one; or somebody was quicker
                     await memory.forget(each.memory_id, hard=hard)
@@ -310,7 +310,7 @@ class Calls:
             raise ValidationFailedError(f"{what}_id: {memory_id[:100]!r} is no UUID") from None
         if not self._caller.any_user:
             return self._memory(None)
-        owners = await self._keeps.service(Census).owners(self._caller, [wanted])
+        owners = await self._keeps.service(MemoryCounts).owners(self._caller, [wanted])
         if wanted not in owners:
             raise NotFoundError(f"no {what} {memory_id[:100]!r}")
         return self._memory(owners[wanted])

@@ -65,7 +65,7 @@ def is_followup(message: str) -> bool:
     """Return whether a message only continues the conversation and needs nothing from the memory."""
     if len(message) > MAX_CHARACTERS:
         return False
-    if _SHORT_REACTION.fullmatch(message):  # an emoji, "??"
+    if _SHORT_REACTION.fullmatch(message):  # An emoji, or "??".
         return True
     text = message.casefold().replace("’", "'").replace("por qué", "porqué").replace("and then", "next")
     words = _WORD.findall(text)

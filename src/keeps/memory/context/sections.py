@@ -15,7 +15,7 @@ from keeps.base.text.asks import only_asks
 from keeps.base.text.fences import one_line, reads_like_an_instruction, shown
 from keeps.base.text.trust import OUTDATED, Origin, is_quotation, origin_of
 from keeps.base.text.words import terms_of
-from keeps.memory.context.small_talk import is_smalltalk
+from keeps.memory.context.small_talk import is_small_talk
 from keeps.store.db.session import Row
 from keeps_client.models import Hit, Memory, Passage, SessionNotes, Source
 from keeps_client.models.context import SectionName
@@ -118,7 +118,7 @@ def of_notes(notes: SessionNotes | None, last: Last | None, zone: tzinfo = UTC) 
 
     if last is not None:
         for line in _lines(without_head(last.text)):
-            if is_smalltalk(line.removeprefix(BY_AGENT)):
+            if is_small_talk(line.removeprefix(BY_AGENT)):
                 continue
             add(line, 1.0, trusted=last.trusted, heading=f"Last conversation ({last.at.astimezone(zone):%Y-%m-%d})")
     if notes is None:
@@ -173,7 +173,7 @@ def of_hits(
 
 def says_nothing(content: str) -> bool:
     """Return whether a message states nothing: small talk, or only questions."""
-    return is_smalltalk(content) or only_asks(content)
+    return is_small_talk(content) or only_asks(content)
 
 
 def as_item(

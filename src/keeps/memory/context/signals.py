@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from keeps.memory.context.followups import is_followup
-from keeps.memory.context.small_talk import is_smalltalk
+from keeps.memory.context.small_talk import is_small_talk
 from keeps.memory.context.times import Span, speaks_of_last_time, time_span
 
 __all__ = ["Signals", "foreign_span", "looks_foreign", "read_signals", "time_span"]
@@ -143,7 +143,7 @@ class Signals:
 def read_signals(message: str, now: datetime, zone: tzinfo = UTC) -> Signals:
     """Return the signals of a message that is sent at `now` by a user in `zone`."""
     text = " ".join(message[:MOST_READ].split()).replace("’", "'")
-    if is_smalltalk(text):
+    if is_small_talk(text):
         return Signals(("smalltalk",))
     if is_followup(text):
         return Signals(("follow_up",))

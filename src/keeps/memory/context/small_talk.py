@@ -41,7 +41,7 @@ _LAUGHTER = re.compile(
 )
 
 
-def is_smalltalk(message: str) -> bool:
+def is_small_talk(message: str) -> bool:
     """Return whether a message consists of greetings, thanks and assent. A message without words does not."""
     if len(message) > MOST_CHARACTERS:
         return False

@@ -24,7 +24,7 @@ SHORTEST, LONGEST, LONGEST_CLAUSE = 8, 400, 200
 """Length limits, in characters, of a sentence and of a clause that facts are read from."""
 _DOUBTFUL = re.compile(
     r"\?|[\"“”«»]|^[‘'>]|[\s(:][‘'](?=[^\W\d])"
-    # supposed, wished, planned
+    # Supposed, wished, planned.
     r"|\b(?:if|unless|would|wouldn['’]t|could|might|may"
     r" be|maybe|perhaps|possibly|imagin\w{1,4}|suppos\w{1,5}|wish\w{0,3}|hop(?:e|ing)|pretend\w{0,3}"
     r"|hypothetical\w{0,2}|almost|nearly"
@@ -33,19 +33,19 @@ _DOUBTFUL = re.compile(
     r"|next"
     r" (?:week|month|year|spring|summer|autumn|winter)|will|['’]ll|won['’]t|offered|interview(?:ed|ing)?|appl(?:y|ied"
     r"|ying))\b"
-    # reported, or not meant
+    # Reported, or not meant literally.
     r"|\b(?:said|says?|saying|tell(?:s|ing)?|told|swears?|swore|introduc\w{1,4}"
     r" me|claim\w{0,4}|believ\w{1,4}|thinks?|thought|assum\w{1,4}|insist\w{0,4}|rumou?r\w{0,3}|apparently|supposedly"
     r"|allegedly|hear[sd]?|heard|according"
     r" to|wrote|writes"
     r"|convinced|was sure|were sure|mistook|mistaken\w{0,2}|jok(?:e|es|ed|ing)|kidding|sarcas\w{1,4}|as if|yeah,?"
     r" right|(?:oh|yeah|yep|haha?),? sure|sure,? and|calls? me|called me|put down|lists? me|listed|autocorrect)\b"
-    # narrated, not experienced
+    # Narrated, not experienced.
     r"|\b(?:novel|story|stories|book|film|movie|play|poem|song|lyrics?|game|quest|level|character|role-?play\w{0,3}"
     r"|scene|chapter|script|actor|actress|avatar|sims?|minecraft|monopoly|fiction\w{0,2}"
     r"|example|e\.g\.|for instance|sample|template|placeholder|dummy|test"
     r" sentence|translate|forwarded|fwd|quote|caption|slogan|exercise|grammar|crossword)\b"
-    # once, or for a while
+    # Once, or for a while.
     r"|\b(?:used to|were|was|when i was|as a (?:kid|child|teenager|student)|back"
     r" (?:in|then|when)|once|formerly|previously|in (?:the )?(?:19|20)\d\d(?:s)?\b(?! i"
     r" (?:moved|started|joined))|ago|years before|growing up"

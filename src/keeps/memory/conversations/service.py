@@ -28,7 +28,7 @@ from keeps.state.sessions import notes as folding
 from keeps.state.sessions import store as sessions
 from keeps.state.sessions.notes import CONSOLIDATED_AFTER_END
 from keeps.state.sessions.service import SessionService
-from keeps.store.db.answers import Answer, Kept
+from keeps.store.db.answers import Answer, StoredAnswer
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.checked import validated
@@ -90,11 +90,11 @@ class ConversationService:
     async def store(self, scope: Scope, new: NewExchange) -> ExchangeReceipt:
         """Store messages as short-term memories, extract their facts, update the notes: all of it, or nothing."""
         now = self._clock()
-        said = await self._prepare(scope, new, now)
+        prepared = await self._prepare(scope, new, now)
         write = self._introducer.writing(scope, self._answer)
         async for attempt in write:
             async with attempt as tx:
-                write.result = await self._store(tx, new.session_id, said, now)
+                write.result = await self._store(tx, new.session_id, prepared, now)
         await self._share(scope, write.result.notes)
         self._memory.noticed(scope, *write.result.messages, *write.result.facts)
         return write.result
@@ -109,10 +109,10 @@ class ConversationService:
         writes = iter(
             await self._memory.prepare(scope, [memory for _, memory in heard if memory is not None], index_now=False)
         )
-        said: list[_Said] = []
+        prepared: list[_Said] = []
         for message, memory in heard:
             if memory is None:
-                said.append(_Said(message, None, None, ()))
+                prepared.append(_Said(message, None, None, ()))
                 continue
             write, said_at = next(writes), memory.valid_from or now
             facts: Sequence[NewFact] = ()
@@ -126,9 +126,9 @@ class ConversationService:
                     speaker=message.speaker,
                     agent_id=new.agent_id,
                 )
-            said.append(_Said(message, memory, write, facts))
+            prepared.append(_Said(message, memory, write, facts))
             await asyncio.sleep(0)  # Yield between messages, so that other requests proceed.
-        return said
+        return prepared
 
     async def _store(self, tx: Tx, session_id: str, said: Sequence[_Said], now: datetime) -> ExchangeReceipt:
         await sessions.ensure(tx, session_id, now)
@@ -299,7 +299,7 @@ class ConversationService:
         )
 
 
-def _kept(answer: ExchangeReceipt) -> Kept:
+def _kept(answer: ExchangeReceipt) -> StoredAnswer:
     messages, facts = ([answers.kept(each) for each in part] for part in (answer.messages, answer.facts))
     # Each message may be forgotten separately; the answer is kept as long as its conversation.
     fields: dict[str, Any] = {
@@ -308,7 +308,7 @@ def _kept(answer: ExchangeReceipt) -> Kept:
         "facts": facts,
         "recalled": answer.recalled,
     }
-    return Kept(fields, [f"session:{answer.session_id}"])
+    return StoredAnswer(fields, [f"session:{answer.session_id}"])
 
 
 def summary_memory(

@@ -1,8 +1,7 @@
-"""Forgetting: in every provider beside the database first, then in one transaction for a memory and all that was made
-of it.
+"""Forget memories in all providers and in the database.
 
-Killed in between, or where a provider fails, the database still holds all of it, so the request that is sent again
-finds it and does the rest.
+The other providers forget first; then one transaction forgets the memory and everything derived from it. After an
+interruption, or if a provider fails, the database still has it all, so a repeated request completes the rest.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from keeps_client.models import KeysChanged, Receipt
 
 
 class Forgetting:
-    """What `forget` does."""
+    """Forgets memories, with everything derived from them, in the database and in all providers."""
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class Forgetting:
         providers: ProviderService,
         erased: Callable[[str], None],
     ) -> None:
-        """`erased`: told the tenant of which something was removed for good."""
+        """`erased`: called with the tenant of permanently removed data."""
         self._erased = erased
         self._database = database
         self._memories = memories
@@ -57,18 +56,22 @@ class Forgetting:
         hard: bool,
         if_version: int | None = None,
     ) -> Receipt:
-        """Forget in the database and in every provider that holds the key; the receipt names them.
+        """Forget a memory in the database and in every provider that has its key; the receipt names them.
 
-        Soft hides the memory for 30 days. `hard` removes it, its older truths, what was made of them, their vectors,
-        and what the log and kept answers say of them. Raises NotFoundError where nobody holds it, ConflictError where
-        `if_version` is not the stored version, and UnavailableError where a provider may hold it still: then the
-        database holds it, too.
+        A soft forget hides the memory for 30 days. `hard` removes it, its older truths, everything derived from them,
+        their
+        vectors, and their content in the log and in stored answers.
+
+        Raises:
+            NotFoundError: Nobody has the memory.
+            ConflictError: `if_version` is not the stored version.
+            UnavailableError: A provider may still have the memory; then the database has it, too.
         """
-        known = await self._memories.known(scope, memory_id, namespace, key)
-        if known is not None:
-            check_version(MemoryRow.of(known), if_version)
-        name = joined_key(known) if known is not None else _named(namespace, key)
-        others, kept = await self._providers.forget(scope, name) if name is not None else ([], [])
+        memory = await self._memories.known(scope, memory_id, namespace, key)
+        if memory is not None:
+            check_version(MemoryRow.of(memory), if_version)
+        name = joined_key(memory) if memory is not None else _named(namespace, key)
+        others, failed = await self._providers.forget(scope, name) if name is not None else ([], [])
         write = self._database.writing(scope, RECEIPT)
         try:
             async for attempt in write:
@@ -84,15 +87,15 @@ class Forgetting:
             if not others or name is None:
                 raise
             gone = id_of(scope, others[0], name)
-            return Receipt(status="forgotten", memory_id=gone, providers=tuple(others), failed_providers=tuple(kept))
+            return Receipt(status="forgotten", memory_id=gone, providers=tuple(others), failed_providers=tuple(failed))
         if hard:
             self._erased(scope.tenant_id)
-        if known is not None and known.session_id is not None:
-            await self._exchanges.drop_copies(scope, known.session_id)
-        return write.result.model_copy(update={"providers": ("postgres", *others), "failed_providers": tuple(kept)})
+        if memory is not None and memory.session_id is not None:
+            await self._exchanges.drop_copies(scope, memory.session_id)
+        return write.result.model_copy(update={"providers": ("postgres", *others), "failed_providers": tuple(failed)})
 
     async def forget_keys(self, scope: Scope, namespace: str, key: str, *, hard: bool) -> KeysChanged:
-        """Forget what is stored under a key and all keys below it: all of it, or none. Raises NotFoundError."""
+        """Forget the memories of a key and all keys below it, all or none. Raises NotFoundError."""
         async with self._database.scoped(scope) as tx:
             names = await store.keys_below(tx, namespace, key)
         for each in names:
@@ -115,5 +118,5 @@ class Forgetting:
 
 
 def _named(namespace: str | None, key: str | None) -> str | None:
-    """The key that a provider would know."""
+    """Return the key by which providers know a memory."""
     return None if namespace is None or key is None else f"{namespace}/{key}"

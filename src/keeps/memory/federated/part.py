@@ -1,4 +1,4 @@
-"""The part of memories wherever they are held."""
+"""The part of memories across the database and other providers."""
 
 from __future__ import annotations
 

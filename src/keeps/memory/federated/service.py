@@ -1,4 +1,4 @@
-"""One memory by id or key, whether the database or another provider holds it."""
+"""Access one memory by id or key, in the database or another provider."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keeps_client.models import memories as api
 
 
 class FederatedMemories:
-    """Asks the database first, then the entries of providers that recall has shown."""
+    """Reads the database first, then the entries of providers that recall has returned."""
 
     def __init__(self, memories: MemoryService, forgetting: Forgetting, entries: ShownEntries) -> None:
         self._memories = memories
@@ -35,7 +35,7 @@ class FederatedMemories:
         )
 
     async def get(self, scope: Scope, at: api.MemoryAt) -> Memory:
-        """Return a memory, as it was at a moment if one is given. Raises NotFoundError."""
+        """Return a memory; with `as_of`, as it was then. Raises NotFoundError."""
         try:
             return await self._memories.get(scope, at.memory_id, as_of=at.as_of)
         except NotFoundError:
@@ -44,7 +44,7 @@ class FederatedMemories:
             return await self._entries.get(scope, at.memory_id)
 
     async def update(self, scope: Scope, at: api.ChangedMemory, change: api.MemoryChange) -> Receipt:
-        """Change a memory. Raises NotFoundError, or ConflictError for another version."""
+        """Change a memory. Raises NotFoundError, or ConflictError if the stored version differs."""
         try:
             return await self._memories.update(
                 scope, at.memory_id, change, if_version=at.if_version, index_now=at.index == "now"
@@ -74,5 +74,5 @@ class FederatedMemories:
             return await self._forgetting.forget(scope, memory_id, namespace, key, hard=hard, if_version=if_version)
         except NotFoundError:
             if if_version is not None:
-                raise  # entries of providers have no versions
+                raise  # Provider entries have no versions.
             return await self._entries.forget(scope, memory_id, namespace, key)

@@ -45,11 +45,11 @@ class Reader:
                     await tx.execute(store.QUERIES["readings_forget"], scope.tenant_id, scope.user_id)
         memories = entities = mentions = 0
         while True:
-            told = await self._ask(scope)
+            answers = await self._ask(scope)
             done = None
             async for attempt in self._introducer.writing(scope):
                 async with attempt as tx:
-                    done = await self._batch(tx, told)
+                    done = await self._batch(tx, answers)
             if done is None:
                 return Reading(memories=memories, entities=entities, mentions=mentions, pending=0)
             memories, entities, mentions = memories + done[0], entities + done[1], mentions + done[2]

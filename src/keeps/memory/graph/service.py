@@ -15,7 +15,7 @@ from keeps.memory.graph import store, traversal
 from keeps.memory.graph.store import Moved
 from keeps.memory.graph.traversal import MAX_RELATIONS
 from keeps.memory.memories import store as memories
-from keeps.store.db.answers import Answer, Kept
+from keeps.store.db.answers import Answer, StoredAnswer
 from keeps.store.db.session import Database, Tx
 from keeps.store.events import store as events
 from keeps.store.tenants.service import Introducer
@@ -54,13 +54,13 @@ async def _mention(_tx: Tx, found: JsonValue) -> Mention:
 
 
 ENTITY: Answer[Entity] = Answer(
-    lambda entity: Kept({**entity.model_dump(mode="json"), **_UNSAID}, [str(entity.entity_id)]), _entity
+    lambda entity: StoredAnswer({**entity.model_dump(mode="json"), **_UNSAID}, [str(entity.entity_id)]), _entity
 )
 RELATION: Answer[Relation] = Answer(
-    lambda edge: Kept({**edge.model_dump(mode="json"), "properties": {}}, [str(edge.relation_id)]), _relation
+    lambda edge: StoredAnswer({**edge.model_dump(mode="json"), "properties": {}}, [str(edge.relation_id)]), _relation
 )
 MENTION: Answer[Mention] = Answer(
-    lambda said: Kept(said.model_dump(mode="json"), [str(said.memory_id), str(said.entity_id)]), _mention
+    lambda said: StoredAnswer(said.model_dump(mode="json"), [str(said.memory_id), str(said.entity_id)]), _mention
 )
 
 

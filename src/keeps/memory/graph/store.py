@@ -10,8 +10,8 @@ from uuid import UUID
 
 from keeps.base.clock import new_id
 from keeps.memory.graph.finding import KnownNames, words_of_name
-from keeps.store.db.fitting import fetch_page, fetch_whole
 from keeps.store.db.session import Row, Tx
+from keeps.store.db.size_limits import fetch_page, fetch_whole
 from keeps.store.db.statements import Statements
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent

@@ -1,1 +1,1 @@
-"""What a memory says about itself: totals, growth, use, decay ahead, junk, storage."""
+"""Statistics of a memory: totals, growth, use, coming decay, junk, storage."""

@@ -1,4 +1,4 @@
-"""The part of insights into what is stored."""
+"""The part of statistics."""
 
 from __future__ import annotations
 

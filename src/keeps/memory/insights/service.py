@@ -1,4 +1,4 @@
-"""What a user's memory says about itself, counted when asked."""
+"""Statistics of a user's memory, computed on request."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from keeps_client.models.insights import Decay, Fading, StorageSample, Used, Wee
 QUERIES = Statements("keeps.memory.insights")
 MOST_NAMED = 20
 TREND = 0.25
-"""The change between two stretches of four weeks that makes a trend."""
+"""Relative change between two periods of four weeks that counts as a trend."""
 EXAMPLES = 10
 
 
 class InsightService:
-    """Counts; writes nothing."""
+    """Computes statistics; writes nothing."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -42,13 +42,13 @@ class InsightService:
             tokens = await tx.fetch(QUERIES["llm_tokens"], scope.tenant_id, now.date())
             pending = await tx.fetch_row(QUERIES["pending"], *who)
             storage = await tx.fetch(QUERIES["storage"], scope.tenant_id, now.date())
-            kept = await tx.fetch(QUERIES["kept_experiences"], *who)
+            experiences = await tx.fetch(QUERIES["kept_experiences"], *who)
         assert lives is not None
         assert ahead is not None
         assert pending is not None
         total = sum(row["memories"] for row in totals)
         weeks = tuple(Week(**dict(row)) for row in growth)
-        junk = sum(looks_like_junk(row["content"]) for row in kept)
+        junk = sum(looks_like_junk(row["content"]) for row in experiences)
         oldest = pending["oldest"]
         named = [row for row in namespaces if row["namespace"] is not None]
         return Insights(
@@ -69,7 +69,7 @@ class InsightService:
             forgotten=lives["forgotten"],
             stale=sum(row["stale"] for row in totals),
             promoted=sum(row["promoted"] for row in totals),
-            junk_share=junk / len(kept) if kept else 0.0,
+            junk_share=junk / len(experiences) if experiences else 0.0,
             index_pending=pending["pending"],
             index_lag_seconds=0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
             storage=tuple(StorageSample(**dict(row)) for row in storage),
@@ -77,17 +77,17 @@ class InsightService:
         )
 
     async def audit_junk(self, scope: Scope) -> JunkAudit:
-        """What a promotion run would promote of this user's memories, and how much of it is junk. Promotes nothing."""
+        """Return what a promotion run would promote now, and how much of it is junk. Promotes nothing."""
         async with self._database.reading(scope) as tx:
             coming = await would_promote(tx, self._clock())
-            kept = await tx.fetch(QUERIES["kept_experiences"], scope.tenant_id, scope.user_id)
+            experiences = await tx.fetch(QUERIES["kept_experiences"], scope.tenant_id, scope.user_id)
         bad_to_come = [text for text in coming if looks_like_junk(text)]
-        bad_kept = [row["content"] for row in kept if looks_like_junk(row["content"])]
-        all_of_it = len(coming) + len(kept)
+        bad_kept = [row["content"] for row in experiences if looks_like_junk(row["content"])]
+        all_of_it = len(coming) + len(experiences)
         return JunkAudit(
             would_promote=len(coming),
             would_promote_junk=len(bad_to_come),
-            promoted=len(kept),
+            promoted=len(experiences),
             promoted_junk=len(bad_kept),
             junk_share=(len(bad_to_come) + len(bad_kept)) / all_of_it if all_of_it else 0.0,
             examples=tuple(text[:200] for text in [*bad_kept, *bad_to_come][:EXAMPLES]),
@@ -95,12 +95,12 @@ class InsightService:
 
 
 def looks_like_junk(content: str) -> bool:
-    """Small talk, a mere question, or too little to mean anything."""
+    """Return whether a text is small talk, only a question, or too short to mean anything."""
     return is_chatter(content) or asks_only(content) or len(content.split()) < 3
 
 
 def trend(weeks: list[int]) -> str:
-    """Of the last four weeks against the four before."""
+    """Compare the last four weeks with the four before."""
     last, before = sum(weeks[-4:]), sum(weeks[-8:-4])
     if last > before * (1 + TREND):
         return "increasing"
@@ -108,7 +108,7 @@ def trend(weeks: list[int]) -> str:
 
 
 def _summed(rows: list[Row], name: str) -> dict[str, int]:
-    found: Counter[str] = Counter()
+    sums: Counter[str] = Counter()
     for row in rows:
-        found[row[name]] += row["memories"]
-    return dict(found)
+        sums[row[name]] += row["memories"]
+    return dict(sums)

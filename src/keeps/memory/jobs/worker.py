@@ -90,8 +90,8 @@ class Worker:
 
     async def run(self) -> None:
         """Process the queue of every cell until cancelled; wait for a database that goes away."""
-        logging.getLogger("pgqueuer").setLevel(logging.CRITICAL)  # what matters of it is logged here, as one JSON line
-        await asyncio.to_thread(import_module, "pgqueuer")  # it takes a fifth of a second to load
+        logging.getLogger("pgqueuer").setLevel(logging.CRITICAL)  # Its relevant messages are logged here, as JSON.
+        await asyncio.to_thread(import_module, "pgqueuer")  # Loading it takes a fifth of a second.
         serving: dict[Cell, asyncio.Task[None]] = {}
         try:
             while not self._closing:
@@ -164,13 +164,14 @@ class Worker:
         try:
             await self._lifecycle.run(tenant_id, job, seconds=SLICE_SECONDS)
         except NotFoundError:
-            return  # the tenant was erased meanwhile
+            return  # The tenant was erased meanwhile.
         except KeepsError as error:
             log().warning("job failed", job=job, tenant_id=tenant_id, error=error.code, attempt=queued.attempts)
             raise
         except Exception as error:
             log().error("job failed", job=job, tenant_id=tenant_id, error=type(error).__name__, attempt=queued.attempts)
-            raise RuntimeError(type(error).__name__) from None  # the queue keeps tracebacks, and they may hold content
+            # The queue stores tracebacks, and the original one may contain content.
+            raise RuntimeError(type(error).__name__) from None
         finally:
             self.done += 1
 

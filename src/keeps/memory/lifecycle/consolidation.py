@@ -15,7 +15,7 @@ from keeps.memory.lifecycle.duplicates import richer, same_fact
 from keeps.memory.lifecycle.statements import QUERIES
 from keeps.memory.memories import store
 from keeps.memory.memories.changes import Changes
-from keeps.memory.memories.store import Written, written
+from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import Json, MemoryRow, new_row
 from keeps.memory.operations.service import BATCH, NOWHERE, Change, record
 from keeps.memory.operations.service import QUERIES as RECEIPTS
@@ -107,7 +107,7 @@ async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Row) -> int:
         for candidate in others
     ]
     await changes.replace(tx, keeper, written(merged), None, run.now)
-    await store.replace(tx, [Written(candidate.after) for candidate in gone], "memory.superseded", run.now)
+    await store.replace(tx, [NewMemoryRow(candidate.after) for candidate in gone], "memory.superseded", run.now)
     await record(tx, run, [Change(keeper, merged), *gone])
     return len(gone)
 
@@ -169,6 +169,6 @@ async def _flag(tx: Tx, run: Run) -> int:
         Change(row, row.evolve(metadata={**row.metadata, "stale_since": day})) for row in map(MemoryRow.read, rows)
     ]
     if changes:
-        await store.replace(tx, [Written(change.after) for change in changes], "memory.written", run.now)
+        await store.replace(tx, [NewMemoryRow(change.after) for change in changes], "memory.written", run.now)
         await record(tx, run, changes)
     return len(changes)

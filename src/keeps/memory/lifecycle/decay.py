@@ -17,7 +17,7 @@ from keeps.memory.lifecycle.meaning import lasting
 from keeps.memory.lifecycle.promotion import promote, promotions_undone
 from keeps.memory.lifecycle.statements import QUERIES
 from keeps.memory.memories import store
-from keeps.memory.memories.store import Written
+from keeps.memory.memories.store import NewMemoryRow
 from keeps.memory.memories.types import MemoryRow, new_row
 from keeps.memory.operations.service import BATCH, Change, record
 from keeps.models.local import MINILM
@@ -68,7 +68,7 @@ async def _lasting(tx: Tx, rows: Sequence[Row]) -> set[object]:
 async def _archive(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
     changes = [Change(row, row.evolve(archived_at=run.now)) for row in map(MemoryRow.read, rows)]
     if changes:
-        await store.replace(tx, [Written(change.after) for change in changes], "memory.archived", run.now)
+        await store.replace(tx, [NewMemoryRow(change.after) for change in changes], "memory.archived", run.now)
         telling = [
             change.after for change in changes if change.after.expires_at is None or change.after.expires_at > run.now
         ]

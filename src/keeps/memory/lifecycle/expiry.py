@@ -9,7 +9,7 @@ from keeps.base.scope import Scope
 from keeps.memory.lifecycle.statements import QUERIES
 from keeps.memory.memories import store
 from keeps.memory.memories.changes import Changes
-from keeps.memory.memories.store import Written
+from keeps.memory.memories.store import NewMemoryRow
 from keeps.memory.memories.types import MemoryRow
 from keeps.memory.operations.service import BATCH, UNDO_WINDOW, Change, record
 from keeps.part import Run, Sweep
@@ -42,7 +42,7 @@ async def _forget(database: Database, scope: Scope, run: Run) -> int:
             rows = await tx.fetch(QUERIES["memories_expired"], scope.tenant_id, scope.user_id, run.now, BATCH)
             changes = [Change(row, row.evolve(deleted_at=run.now)) for row in map(MemoryRow.read, rows)]
             if changes:
-                await store.replace(tx, [Written(change.after) for change in changes], "memory.expired", run.now)
+                await store.replace(tx, [NewMemoryRow(change.after) for change in changes], "memory.expired", run.now)
                 await record(tx, run, changes)
     return len(changes)
 

@@ -18,7 +18,7 @@ from keeps.base.scope import Scope
 from keeps.memory.lifecycle.statements import QUERIES
 from keeps.memory.memories import store
 from keeps.memory.memories.retention import retention
-from keeps.memory.memories.store import Written
+from keeps.memory.memories.store import NewMemoryRow
 from keeps.memory.memories.types import MemoryRow
 from keeps.memory.operations.service import BATCH, NOWHERE, Change, record
 from keeps.part import Run
@@ -104,7 +104,7 @@ async def promote(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
         before = MemoryRow.read(row)
         changes.append(Change(before, before.evolve(layer="long_term", archived_at=None)))
     if changes:
-        await store.replace(tx, [Written(each.after) for each in changes], "memory.promoted", run.now)
+        await store.replace(tx, [NewMemoryRow(each.after) for each in changes], "memory.promoted", run.now)
         await record(tx, run, changes)
     return len(changes)
 

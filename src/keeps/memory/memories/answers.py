@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.memory.memories import store
-from keeps.store.db.answers import Answer, Kept
+from keeps.store.db.answers import Answer, StoredAnswer
 from keeps.store.db.session import Tx
 from keeps_client.models import Receipt
 
@@ -35,7 +35,7 @@ async def _one(tx: Tx, found: dict[str, Any]) -> Receipt:
     return receipt
 
 
-RECEIPT: Answer[Receipt] = Answer(lambda receipt: Kept(kept(receipt), [str(receipt.memory_id)]), _one)
+RECEIPT: Answer[Receipt] = Answer(lambda receipt: StoredAnswer(kept(receipt), [str(receipt.memory_id)]), _one)
 RECEIPTS: Answer[list[Receipt]] = Answer(
-    lambda receipts: Kept([kept(each) for each in receipts], [str(each.memory_id) for each in receipts]), given
+    lambda receipts: StoredAnswer([kept(each) for each in receipts], [str(each.memory_id) for each in receipts]), given
 )

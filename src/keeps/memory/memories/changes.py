@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from keeps.base.clock import Clock, new_id
-from keeps.base.cooperative import stepwise
+from keeps.base.cooperative import cooperative_map
 from keeps.base.scope import Scope
 from keeps.memory.memories import store
 from keeps.memory.memories.reconcile import Keep, Replace, StoreOlder, are_apart, check_version, reconcile
-from keeps.memory.memories.store import Written, written
+from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import MemoryRow, second_hash
 from keeps.models.embedder import Embedding
 from keeps.store.db.repeats import Request, current_request
@@ -33,7 +33,7 @@ class Write:
     """One memory to store: the new row, and the data to reconcile it with a stored one."""
 
     scope: Scope
-    new: Written
+    new: NewMemoryRow
     given: frozenset[str]
     if_version: int | None
     traceparent: str = field(default_factory=current_trace)
@@ -77,9 +77,9 @@ class Changes:
         """
         return await self._insert(tx, [write.new for write in writes], [write.scope for write in writes])
 
-    async def _insert(self, tx: Tx, news: Sequence[Written], asking: Sequence[Scope] = ()) -> dict[UUID, Receipt]:
+    async def _insert(self, tx: Tx, news: Sequence[NewMemoryRow], asking: Sequence[Scope] = ()) -> dict[UUID, Receipt]:
         inserted = await store.insert_many(tx, news, self._model, asking)
-        receipts = await stepwise(_created, [new for new in news if new.row.memory_id in inserted])
+        receipts = await cooperative_map(_created, [new for new in news if new.row.memory_id in inserted])
         return {new.memory_id: new for new in receipts}
 
     async def _meet(self, tx: Tx, write: Write) -> Receipt:
@@ -106,7 +106,7 @@ class Changes:
                 return await self._store_older(tx, stored, row, new.embedding)
 
     async def replace(
-        self, tx: Tx, stored: MemoryRow, new: Written, older: MemoryRow | None, at: datetime | None = None
+        self, tx: Tx, stored: MemoryRow, new: NewMemoryRow, older: MemoryRow | None, at: datetime | None = None
     ) -> Receipt:
         """Replace a locked row, and store the older truth that it supersedes, if any. `at`: as in `store.replace`."""
         row = new.row
@@ -144,7 +144,7 @@ class Changes:
         for older in older_rows:
             if older.valid_from < begins < (older.valid_to or stored.valid_from):
                 ended = older.evolve(valid_to=begins, updated_at=self._clock())
-                await store.replace(tx, [Written(ended)], "memory.superseded")
+                await store.replace(tx, [NewMemoryRow(ended)], "memory.superseded")
         placed = written(row.evolve(valid_to=later), embedding)
         await store.insert_many(tx, [placed], self._model)
         return receipt("superseded", placed.row, placed.event_id, indexed=embedding is not None)
@@ -176,7 +176,7 @@ class Changes:
         return len(rows)
 
 
-def _created(new: Written) -> Receipt:
+def _created(new: NewMemoryRow) -> Receipt:
     return receipt("created", new.row, new.event_id, indexed=new.embedding is not None)
 
 

@@ -11,7 +11,7 @@ from keeps.store.export import NO_ID, Export, JsonRow, check_as_new
 from keeps_client.models import Memory, NewMemory
 
 
-def _read_memory(row: JsonRow) -> store.Written:
+def _read_memory(row: JsonRow) -> store.NewMemoryRow:
     given_hash = row.pop("content_hash", "")
     check_as_new(NewMemory, row)
     stored = MemoryRow.of(Memory.model_validate(row))
@@ -30,7 +30,7 @@ def _choose_hash(row: MemoryRow, given: object) -> bytes:
     return known if row.version > 1 or known[:32] in (each[:32] for each in hashes) else hashes[0]
 
 
-async def _add_memory(tx: Tx, memory: store.Written) -> bool:
+async def _add_memory(tx: Tx, memory: store.NewMemoryRow) -> bool:
     return bool(await store.insert_many(tx, [memory], ""))
 
 

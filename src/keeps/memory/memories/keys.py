@@ -5,7 +5,7 @@ from __future__ import annotations
 from keeps.base.clock import Clock
 from keeps.base.scope import Scope
 from keeps.memory.memories import store
-from keeps.memory.memories.store import Written, written
+from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import MemoryRow
 from keeps.store.db.answers import plain
 from keeps.store.db.session import Database, Tx
@@ -45,7 +45,7 @@ class MemoryKeys:
                         raise ValidationFailedError(
                             f"to: {place!r} would have more than {MAX_KEY_CHARACTERS} characters"
                         )
-                    older = [Written(each.evolve(key=place)) for each in await store.lock_older(tx, row.memory_id)]
+                    older = [NewMemoryRow(each.evolve(key=place)) for each in await store.lock_older(tx, row.memory_id)]
                     if older:
                         await store.replace(tx, older, "memory.superseded", now)
                     new = written(row.evolve(key=place, updated_at=now, version=row.version + 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keeps.memory.indexing.service import Indexer
-from keeps.memory.memories.census import Census
+from keeps.memory.memories.counts import MemoryCounts
 from keeps.memory.memories.export import EXPORTS
 from keeps.memory.memories.keys import MemoryKeys
 from keeps.memory.memories.service import MemoryService
@@ -24,7 +24,7 @@ def make(core: Core) -> None:
         )
     )
     core.add(MemoryKeys(core.database, core.clock))
-    core.add(Census(core.database, core.clock))
+    core.add(MemoryCounts(core.database, core.clock))
 
 
 def endpoints(core: Core) -> tuple[EndpointHandler, ...]:

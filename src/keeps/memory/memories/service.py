@@ -18,7 +18,7 @@ from keeps.memory.memories.answers import RECEIPT, RECEIPTS
 from keeps.memory.memories.changes import RESTORABLE, Changes, receipt
 from keeps.memory.memories.filters import compile_filters, fields_of
 from keeps.memory.memories.reconcile import Keep, Replace, check_version, revise
-from keeps.memory.memories.store import Written, written
+from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import MemoryRow, new_row
 from keeps.memory.memories.writer import Write, Writer
 from keeps.models.embedder import Embedder, Embedding
@@ -279,7 +279,7 @@ class MemoryService:
             return await self._changes.unchanged(tx, stored)
         now = self._clock()
         gone = [
-            Written(row.evolve(deleted_at=now, updated_at=now, version=row.version + 1))
+            NewMemoryRow(row.evolve(deleted_at=now, updated_at=now, version=row.version + 1))
             for row in (stored, *older)
             if row.deleted_at is None
         ]
@@ -318,7 +318,7 @@ class MemoryService:
 
     async def _restored(self, tx: Tx, rows: Sequence[MemoryRow], now: datetime) -> Receipt:
         """Restore a memory, and its older truths after it."""
-        back = [Written(_alive(row, now)) for row in rows]
+        back = [NewMemoryRow(_alive(row, now)) for row in rows]
         await store.replace(tx, back, "memory.restored")
         indexed = await store.is_indexed(tx, rows[0].memory_id, self.model)
         return receipt("restored", back[0].row, back[0].event_id, indexed=indexed)
@@ -348,7 +348,7 @@ class MemoryService:
         named = [_given(new) for new in items]
         items = [self._ending(new) for new in items]
 
-        def made(new: NewMemory) -> Written:
+        def made(new: NewMemory) -> NewMemoryRow:
             return written(new_row(new, scope, new_id(), now))
 
         if len(items) <= INLINE_ITEMS and sum(len(new.content) for new in items) <= INLINE_CHARACTERS:

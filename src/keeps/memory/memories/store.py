@@ -13,7 +13,7 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from keeps.base.clock import new_id
-from keeps.base.cooperative import stepwise
+from keeps.base.cooperative import cooperative_map
 from keeps.base.cursors import Place
 from keeps.base.scope import Scope
 from keeps.base.text.packing import NO_WORDS, Packed, pack
@@ -21,8 +21,8 @@ from keeps.base.text.searched import searched_words
 from keeps.memory.memories.retention import fades_at, retention
 from keeps.memory.memories.types import MEMORY, MemoryRow
 from keeps.models.embedder import Embedding
-from keeps.store.db.fitting import fetch_page
 from keeps.store.db.session import Row, Tx
+from keeps.store.db.size_limits import fetch_page
 from keeps.store.db.statements import Condition, Statements
 from keeps_client.errors import PayloadTooLargeError
 from keeps_client.models import Memory
@@ -36,7 +36,7 @@ MAX_BATCH_CHARACTERS = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class NewMemoryRow:
     """A row to store, with its derived data, which is computed before the transaction because it is slow.
 
     Nothing is derived for a row whose words stay the same.
@@ -48,19 +48,19 @@ class Written:
     embedding: Embedding | None = None
 
 
-def written(row: MemoryRow, embedding: Embedding | None = None) -> Written:
+def written(row: MemoryRow, embedding: Embedding | None = None) -> NewMemoryRow:
     """Return a row with its words."""
     words = searched_words(row.embedded_text, row.kind, row.tags, row.key)
-    return Written(row, new_id(), pack(words), embedding)
+    return NewMemoryRow(row, new_id(), pack(words), embedding)
 
 
-async def insert_many(tx: Tx, rows: Sequence[Written], model: str, asking: Sequence[Scope] = ()) -> set[UUID]:
+async def insert_many(tx: Tx, rows: Sequence[NewMemoryRow], model: str, asking: Sequence[Scope] = ()) -> set[UUID]:
     """Store rows with events, words and vectors. Return the ids of those whose key and content were free.
 
     `asking`: the scope of each row, if there are several; afterwards the transaction belongs to no user.
     """
     vectors = [(new.row.memory_id, new.embedding) for new in rows if new.embedding is not None]
-    encoded = f"[{','.join(await stepwise(_inserted, rows))}]"
+    encoded = f"[{','.join(await cooperative_map(_inserted, rows))}]"
     if len(encoded) > MAX_BATCH_CHARACTERS:
         raise PayloadTooLargeError(f"a batch holds at most {MAX_BATCH_CHARACTERS >> 20} MiB of JSON; split it")
     fetch = tx.fetch_for_many if asking else tx.fetch
@@ -78,7 +78,7 @@ async def insert_many(tx: Tx, rows: Sequence[Written], model: str, asking: Seque
     return {row["memory_id"] for row in inserted}
 
 
-def _inserted(new: Written) -> str:
+def _inserted(new: NewMemoryRow) -> str:
     image = new.row.as_json() | {
         "event_id": str(new.event_id),
         "words": new.words.words,
@@ -87,20 +87,20 @@ def _inserted(new: Written) -> str:
     return json.dumps(image, ensure_ascii=False)
 
 
-async def replace(tx: Tx, rows: Sequence[Written], event_type: EventType, at: datetime | None = None) -> None:
+async def replace(tx: Tx, rows: Sequence[NewMemoryRow], event_type: EventType, at: datetime | None = None) -> None:
     """Replace locked rows, each with an event. Triggers update derived rows; see `store_words`.
 
     `at`: time of the event if it is not `updated_at`: jobs change rows that no user has updated.
     """
-    images = await stepwise(_replaced, rows)
+    images = await cooperative_map(_replaced, rows)
     await tx.fetch(QUERIES["memories_replace"], f"[{','.join(images)}]", event_type, at)
 
 
-def _replaced(new: Written) -> str:
+def _replaced(new: NewMemoryRow) -> str:
     return json.dumps(new.row.as_json() | {"event_id": str(new.event_id)}, ensure_ascii=False)
 
 
-async def store_words(tx: Tx, new: Written) -> None:
+async def store_words(tx: Tx, new: NewMemoryRow) -> None:
     """Replace the words of a stored memory."""
     who = new.row.tenant_id, new.row.memory_id
     await tx.execute(QUERIES["memory_words_update"], *who, new.words.total, new.words.words, new.words.counts)
@@ -213,7 +213,7 @@ async def lock_same(tx: Tx, row: MemoryRow) -> MemoryRow | None:
 
 async def lock_older(tx: Tx, *memory_ids: UUID) -> list[MemoryRow]:
     rows = await tx.fetch(QUERIES["memory_lock_older"], tx.scope.tenant_id, list(memory_ids))
-    return await stepwise(MemoryRow.read, rows)
+    return await cooperative_map(MemoryRow.read, rows)
 
 
 async def page(
@@ -333,7 +333,7 @@ async def revive(tx: Tx, memory_ids: Collection[UUID], at: datetime) -> None:
     """Take some of the user's own memories out of the archive."""
     rows = await tx.fetch(QUERIES["memories_lock_archived"], tx.scope.tenant_id, tx.scope.user_id, list(memory_ids))
     if rows:
-        revived = [Written(MemoryRow.read(row).evolve(archived_at=None)) for row in rows]
+        revived = [NewMemoryRow(MemoryRow.read(row).evolve(archived_at=None)) for row in rows]
         await replace(tx, revived, "memory.restored", at)
 
 

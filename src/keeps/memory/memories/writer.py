@@ -100,7 +100,7 @@ class Writer:
 
     async def _store(self, writes: list[Write]) -> dict[UUID, Receipt | KeepsError]:
         """Store writes in one transaction; return their outcomes by memory id."""
-        writes = sorted(writes, key=_user)  # keeps the order within a user
+        writes = sorted(writes, key=_user)  # Stable: keeps the order within a user.
         if _user(writes[0]) != _user(writes[-1]):
             try:
                 return await self._store_together(writes)
@@ -144,8 +144,8 @@ class Writer:
         for _, group in groupby(writes, key=_user):
             same_user = list(group)
             await tx.become(same_user[0].scope)
-            known = await known_answers(tx, [write.request for write in same_user], RECEIPT)
-            new = [write for position, write in enumerate(same_user) if position not in known]
+            repeated = await known_answers(tx, [write.request for write in same_user], RECEIPT)
+            new = [write for position, write in enumerate(same_user) if position not in repeated]
             results = await self._changes.apply(tx, new) if new else []
             done = [
                 (write.request, result)
@@ -153,7 +153,7 @@ class Writer:
                 if write.request is not None and not isinstance(result, KeepsError)
             ]
             await save_answers(tx, done, RECEIPT)
-            outcomes |= {same_user[position].memory_id: outcome for position, outcome in known.items()}
+            outcomes |= {same_user[position].memory_id: outcome for position, outcome in repeated.items()}
             outcomes |= {write.memory_id: result for write, result in zip(new, results, strict=True)}
         return outcomes
 

@@ -1,1 +1,1 @@
-"""Operations: receipts of what jobs did, and taking it back as one."""
+"""Operations: receipts of jobs, and undoing them."""

@@ -1,7 +1,7 @@
-"""Operations: the receipt of each run of a job, and taking what it did back as one.
+"""Operations: the receipt of each run of a job, and undoing a run as a whole.
 
-A change is recorded in the transaction that makes it, with the fields it changed as they were before. Undoing writes
-those back where the memory is still as the operation left it; what somebody changed since is left alone and counted.
+Each change is recorded in its own transaction, with the previous values of the changed fields. Undoing restores them if
+the memory is still as the operation left it; later changes are kept, and counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from keeps.base.cursors import read_cursor_of_id, write_cursor
 from keeps.base.scope import Scope
 from keeps.memory.memories import store
 from keeps.memory.memories.changes import Changes
-from keeps.memory.memories.store import Written
+from keeps.memory.memories.store import NewMemoryRow
 from keeps.memory.memories.types import MEMORY, Json, MemoryRow
 from keeps.part import Run
 from keeps.store.db.session import Database, Row, Tx, taking_long
@@ -29,23 +29,23 @@ from keeps_client.models import Operation, OperationChange, OperationDetail, Pag
 QUERIES = Statements("keeps.memory.operations", MEMORY)
 UNDO_WINDOW = timedelta(days=30)
 JOB_USER = "keeps.jobs"
-"""Who acts where a job touches what belongs to the tenant and not to a user. No user can be called so."""
+"""The acting user when a job changes data of the tenant. Users cannot have this name."""
 BATCH = 200
 NOWHERE = UUID(int=0)
 RESTORED = {"layer", "archived_at", "deleted_at", "superseded_by", "valid_to", "importance", "tags", "metadata"}
-"""What jobs change, and so all that undoing writes; whatever else a row of changes may say is not heard."""
+"""Fields that jobs change, and so the only ones that undoing restores; other recorded values are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A memory as a job leaves it. `before` is None where the job made it."""
+    """A memory after a job changed it. `before` is None if the job created it."""
 
     before: MemoryRow | None
     after: MemoryRow
 
 
 async def record(tx: Tx, run: Run, changes: Sequence[Change]) -> None:
-    """Keep what undoing needs, in the transaction that makes the changes."""
+    """Record changes for undoing, in the transaction that makes them."""
     pairs = [_difference(change) for change in changes]
     await tx.execute(QUERIES["operation_start"], tx.scope.tenant_id, run.operation_id, run.job, run.now)
     await tx.execute(
@@ -60,7 +60,7 @@ async def record(tx: Tx, run: Run, changes: Sequence[Change]) -> None:
 
 
 class OperationService:
-    """What ran, what it changed, and undoing it."""
+    """The receipts of operations, and undoing operations."""
 
     def __init__(self, database: Database, clock: Clock, is_undoable: Callable[[str], bool]) -> None:
         self._database = database
@@ -69,8 +69,10 @@ class OperationService:
         self._changes = Changes("", clock)
 
     async def finish(self, run: Run, due_at: datetime | None, error: str | None = None) -> Operation | None:
-        """Close the receipt, and say when the job is due again. None where there was nothing to do: no receipt is
-        kept."""
+        """Close the receipt, and reschedule the job.
+
+        Returns None if nothing was done; then no receipt is stored.
+        """
         row: Row | None = None
         async for attempt in self._database.writing(Scope(run.tenant_id, JOB_USER)):
             async with attempt as tx:
@@ -93,7 +95,7 @@ class OperationService:
     async def page(
         self, scope: Scope, *, job: str | None, status: str | None, limit: int, cursor: str | None
     ) -> Page[Operation]:
-        """One page of the tenant's operations, newest first."""
+        """Return one page of the tenant's operations, newest first."""
         after = read_cursor_of_id(cursor) or (None, None)
         async with self._database.scoped(scope) as tx:
             rows = await tx.fetch(QUERIES["operations_page"], scope.tenant_id, job, status, *after, limit + 1)
@@ -103,7 +105,7 @@ class OperationService:
         return Page(items=found, next_cursor=cursor)
 
     async def get(self, scope: Scope, operation_id: UUID) -> OperationDetail:
-        """One operation, with what it did to the asking user's memories."""
+        """Return one operation, with its changes to the user's memories."""
         async with self._database.scoped(scope) as tx:
             row = await tx.fetch_row(QUERIES["operation_get"], scope.tenant_id, operation_id)
             if row is None:
@@ -113,8 +115,7 @@ class OperationService:
         return OperationDetail(**operation.model_dump(), changes=tuple(changes))
 
     async def undo(self, scope: Scope, operation_id: UUID) -> Operation:
-        """Take back what an operation did to the whole tenant. Raises ConflictError where that is no longer
-        possible."""
+        """Undo an operation for the whole tenant. Raises ConflictError if it can no longer be undone."""
         with taking_long():
             return await self._undo(scope, operation_id)
 
@@ -169,17 +170,17 @@ class OperationService:
         rows = await tx.fetch(
             QUERIES["memories_lock_many"], tx.scope.tenant_id, tx.scope.user_id, [each.memory_id for each in changes]
         )
-        held = {row.memory_id: row for row in map(MemoryRow.read, rows)}
-        back: list[Written] = []
+        current = {row.memory_id: row for row in map(MemoryRow.read, rows)}
+        back: list[NewMemoryRow] = []
         made: list[MemoryRow] = []
         for change in changes:
-            row = held.get(change.memory_id)
+            row = current.get(change.memory_id)
             if row is None or row.as_json(tuple(change.after)) != change.after:
                 counted["changed_since"] += 1
             elif change.before is None:
                 made.append(row)
             elif set(change.before) <= RESTORED:
-                back.append(Written(row.with_json(change.before)))
+                back.append(NewMemoryRow(row.with_json(change.before)))
         if back:
             await store.replace(tx, back, "memory.restored", self._clock())
         if made:

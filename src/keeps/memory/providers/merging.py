@@ -61,7 +61,7 @@ def merge(
             best_hit = best.get(key)
             tier = (
                 1 if answer.provider_id == "postgres" else _TIERS[hit.tier]
-            )  # found by its vector, kept in the database
+            )  # Found by its vector, stored in the database.
             if best_hit is None or tier < tiers[key]:
                 best[key] = hit
                 tiers[key] = tier

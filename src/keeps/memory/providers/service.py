@@ -150,7 +150,7 @@ class ProviderService:
         try:
             return await self._calls.call(scope, provider_id, remove)
         except (NotFoundError, ValidationFailedError):
-            return False  # a key that no entry of theirs can have
+            return False  # A key that no entry of this provider can have.
 
     async def locate(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None = None, key: str | None = None
@@ -360,7 +360,7 @@ class ProviderService:
         return [
             name
             for name in names
-            if not (request.as_of or request.valid_at)  # only the database knows the past
+            if not (request.as_of or request.valid_at)  # Only the database knows the past.
             and request.scope != "shared"
             and (request.scope not in TIERS or LOCAL_TIERS.get(name, request.scope) == request.scope)
         ]
@@ -385,7 +385,7 @@ class ProviderService:
             request.min_importance,
         )
         if any(value is not None for value in narrowed):
-            return ProviderAnswer(name, [], [])  # entries have none of these, so none passes
+            return ProviderAnswer(name, [], [])  # Entries have none of these fields, so none passes.
 
         async def search(held: MemoryProvider) -> ProviderAnswer:
             tier = held.capabilities().tier

@@ -1,4 +1,4 @@
-"""RankedResult recall requests: run the arms, rank the candidates, return hits with reasons."""
+"""Answer recall requests: run the arms, rank the candidates, return hits with reasons."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from keeps.memory.recall.conditions import Selection
 from keeps.memory.recall.rows import Rows, Turns, read_rows, read_turns
 from keeps.memory.recall.words import ENTRY, Layout, Positions, Postings
 from keeps.models.embedder import Floats
-from keeps.store.db.fitting import fetch_whole
 from keeps.store.db.session import Tx
+from keeps.store.db.size_limits import fetch_whole
 from keeps.store.db.statements import Condition, Statements
 from keeps_client.models import Memory
 

@@ -1,1 +1,1 @@
-"""A tenant's or user's data as JSON lines: out, and in again with the same ids; and erasure of it all."""
+"""Export and import of a tenant's or user's data as JSON lines with the same ids; and erasure."""

@@ -1,7 +1,7 @@
-"""Who was erased, noted beside the backups: whatever an older backup brings back is erased again.
+"""Record erasures beside the backups, so that data restored from an older backup is erased again.
 
-Noted are salted hashes, not ids. An erasure is noted before it begins and when it is done: what began and is not done
-counts as erased.
+Users and tenants are recorded as salted hashes. An erasure is recorded before it begins and when it is complete; one
+that began and is not complete counts as erased.
 """
 
 from __future__ import annotations
@@ -22,22 +22,25 @@ ABOUT, ERASED, FOLDERS = "keeps-backups.json", "erased.jsonl", "backup-folders.j
 
 
 def remember_folder(home: Path, folder: Path) -> None:
-    """A folder that holds backups of this home, now or once: erasures are noted there."""
-    known = _folders(home)
-    if folder not in known:
-        (home / FOLDERS).write_text(json.dumps([str(each) for each in [*known, folder]]) + "\n", encoding="utf-8")
+    """Record that a folder holds backups of this home, now or earlier: erasures are recorded there."""
+    folders = _folders(home)
+    if folder not in folders:
+        (home / FOLDERS).write_text(json.dumps([str(each) for each in [*folders, folder]]) + "\n", encoding="utf-8")
 
 
 class ErasureNotes:
-    """In every folder that has held backups of a home."""
+    """Records erasures in every folder that has held backups of a home."""
 
     def __init__(self, home: Path, clock: Clock) -> None:
         self._home = home
         self._clock = clock
 
     def begin(self, *what: str) -> None:
-        """A tenant, or a tenant and a user, is to be erased. Raises UnavailableError where that cannot be noted; in
-        folders of former plans it is noted if they are there."""
+        """Record that the erasure of a tenant, or of a tenant's user, begins.
+
+        Folders of former plans are updated if they exist. Raises UnavailableError if the current folder cannot be
+        written.
+        """
         current = None
         try:
             plan = self._home / BACKUP_PLAN
@@ -52,7 +55,7 @@ class ErasureNotes:
         self._elsewhere(current, "begun", *what)
 
     def done(self, *what: str) -> None:
-        """It is gone."""
+        """Record that the erasure is complete."""
         self._elsewhere(None, "done", *what)
 
     def _elsewhere(self, besides: Path | None, state: str, *what: str) -> None:
@@ -66,7 +69,7 @@ class ErasureNotes:
         line = json.dumps({"at": self._clock().isoformat(), "state": state, "what": hashed(salt, *what)})
         descriptor = os.open(folder / ERASED, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(f"\n{line}\n")  # a line that a crash cut before it stays a line of its own
+            file.write(f"\n{line}\n")  # The leading line break separates this line from one that a crash cut.
             file.flush()
             os.fsync(file.fileno())
         holder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -81,16 +84,16 @@ def hashed(salt: str, *what: str) -> str:
 
 
 def erased_since(folder: Path, moment: datetime) -> frozenset[str]:
-    """The hashes of what was not wholly erased before a moment, and has been since."""
-    open_, found = set[str](), set[str]()
+    """Return the hashes of users and tenants that were not completely erased before a time, and have been since."""
+    open_, erased = set[str](), set[str]()
     for at, state, what in _noted(folder / ERASED):
         if state == "begun":
             open_.add(what)
         else:
             open_.discard(what)
             if at > moment:
-                found.add(what)
-    return frozenset(open_ | found)
+                erased.add(what)
+    return frozenset(open_ | erased)
 
 
 def _folders(home: Path) -> list[Path]:
@@ -105,6 +108,6 @@ def _noted(path: Path) -> Iterator[tuple[datetime, str, str]]:
         return
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
-            with suppress(ValueError, KeyError, TypeError):  # an empty line, or one that a crash cut
+            with suppress(ValueError, KeyError, TypeError):  # An empty line, or one that a crash cut.
                 said = json.loads(line)
                 yield datetime.fromisoformat(said["at"]).astimezone(UTC), said["state"], said["what"]

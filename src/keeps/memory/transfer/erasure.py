@@ -1,4 +1,4 @@
-"""Erasure of a user or a tenant, with a receipt that is counted, not believed."""
+"""Erase a user or a tenant, with a receipt that counts the rows before and after."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUERIES = Statements("keeps.memory.transfer")
 
 
 class TenantService:
-    """What administrators do to users and tenants. Roles are checked by the routes."""
+    """Administration of users and tenants. The routes check roles."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class TenantService:
         clock: Clock,
         erased: Callable[[str], None],
     ) -> None:
-        """`erased`: told the tenant of which something was erased."""
+        """`erased`: called with the tenant of erased data."""
         self._cache = cache
         self._erased = erased
         self._database = database
@@ -39,7 +39,7 @@ class TenantService:
         self._clock = clock
 
     async def erase_user(self, scope: Scope, user_id: str) -> ErasureReceipt:
-        """Remove all that a user of the scope's tenant owns, and take them out of the log. Raises NotFoundError."""
+        """Erase everything that a user of the scope's tenant owns, also in the log. Raises NotFoundError."""
         target = Scope(scope.tenant_id, user_id)
         await self._check_left_over(target.tenant_id)
         await self._noted("begin", target.tenant_id, user_id)
@@ -51,17 +51,17 @@ class TenantService:
         return _with_providers(receipt, removed, left)
 
     async def erase_tenant(self, scope: Scope) -> ErasureReceipt:
-        """Remove the scope's tenant: every row of every user, its log and its keys. Raises NotFoundError."""
+        """Erase the scope's tenant: every row of every user, its log and its keys. Raises NotFoundError."""
         await self._check_left_over(scope.tenant_id)
         await self._noted("begin", scope.tenant_id)
         async with self._database.scoped(scope) as tx:
             users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
         removed, left = Counter[str](), Counter[str]()
         for user_id in users:
-            for total, found in zip(
+            for total, counts in zip(
                 (removed, left), await self._providers.erase(Scope(scope.tenant_id, user_id)), strict=True
             ):
-                total.update(found)
+                total.update(counts)
         self._providers.forget_folders([scope.tenant_id])
         receipt = await self._erase(scope, None)
         self._erased(scope.tenant_id)
@@ -70,7 +70,7 @@ class TenantService:
         return _with_providers(receipt, removed, left)
 
     async def _check_left_over(self, tenant_id: str) -> None:
-        """What a move has left in another cell would outlive the erasure. Raises ConflictError."""
+        """Raise ConflictError if a move has left rows in another cell, since they would outlive the erasure."""
         if len(await self._database.cells.all()) == 1:
             return
         for cell, rows in (await self._database.cells.everywhere(QUERIES["left_over"], tenant_id)).items():
@@ -83,7 +83,7 @@ class TenantService:
     async def _erase(self, scope: Scope, user_id: str | None) -> ErasureReceipt:
         """Erase a user, or with None the tenant, in one transaction. Raises NotFoundError.
 
-        The end is noted even if there was nothing: otherwise a restore would erase whoever has that name later.
+        The end is recorded even if there was nothing: otherwise a restore would erase a later user of the same name.
         """
         before: dict[str, int] = {}
         left: dict[str, int] = {}
@@ -100,20 +100,20 @@ class TenantService:
         return self._receipt(scope, user_id, before, left, redacted)
 
     async def _noted(self, state: Literal["begin", "done"], *what: str) -> None:
-        """Wherever a backup may bring it back."""
+        """Record the erasure in every home whose backups may contain the data."""
         for home in self._database.cells.homes:
             notes = ErasureNotes(home, self._clock)
             await asyncio.to_thread(notes.begin if state == "begin" else notes.done, *what)
 
     async def page(self, after: str, limit: int) -> list[TenantInfo]:
-        """Tenants by id, with what they hold. For operators."""
+        """Return tenants by id, with their usage. For operators."""
         found = await self._database.cells.everywhere(QUERIES["tenants_list"], after, limit)
         infos = [TenantInfo(cell=cell, **dict(row)) for cell, rows in found.items() for row in rows]
         return sorted(infos, key=lambda each: each.tenant_id)[:limit]
 
     async def set_quota(self, tenant_id: str, quota: Quota) -> TenantInfo:
-        """What a tenant may hold: limits that are given change, None means no limit. Raises NotFoundError."""
-        given = quota.model_fields_set
+        """Set the limits of a tenant. Only given limits change; None removes a limit. Raises NotFoundError."""
+        fields = quota.model_fields_set
         info: TenantInfo | None = None
         async for attempt in self._database.writing(Scope(tenant_id)):
             async with attempt as tx:
@@ -122,8 +122,8 @@ class TenantService:
                     tenant_id,
                     quota.max_memories,
                     quota.max_bytes,
-                    "max_memories" in given,
-                    "max_bytes" in given,
+                    "max_memories" in fields,
+                    "max_bytes" in fields,
                 )
                 if row is not None:
                     info = TenantInfo(users=(await _counts(tx, None))["users"], cell=tx.cell, **dict(row))
@@ -146,7 +146,7 @@ class TenantService:
 
 
 def _with_providers(receipt: ErasureReceipt, removed: Mapping[str, int], left: Mapping[str, int]) -> ErasureReceipt:
-    """The receipt with what other providers held; those that would not give it up make it incomplete."""
+    """Return the receipt with the entries of other providers; entries that could not be removed make it incomplete."""
     return receipt.model_copy(
         update={
             "removed": {**receipt.removed, **{f"provider {name}": count for name, count in removed.items()}},

@@ -1,4 +1,4 @@
-"""Export and import as JSON lines, each `{"type", "row"}`; vectors are not among them, they are made again."""
+"""Export and import as JSON lines, each `{"type", "row"}`. Vectors are not included; they are computed again."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from keeps_client.models import (
 )
 
 _STEP_CHARACTERS = 1 << 16
-"""Characters of an export that are made before other tasks run: the answer may be compressed on the way."""
+"""Characters of an export that are produced before other tasks run: the answer may be compressed on the way."""
 OTHERS_AFTER, MOST_ERRORS = 200, 100
 
 
 class _RollBack(Exception):
-    """Ends a transaction that only tried something."""
+    """Ends a transaction that was only a trial."""
 
     def __init__(self, stored: bool) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class _RollBack(Exception):
 
 
 class TransferService:
-    """A tenant's data, or one user's. Roles are checked by the routes."""
+    """Exports and imports a tenant's data, or one user's. The routes check roles."""
 
     def __init__(
         self, database: Database, introducer: Introducer, indexer: Indexer, exports: Sequence[Export[Any]]
@@ -49,7 +49,7 @@ class TransferService:
         self._indexer = indexer
 
     async def export(self, scope: Scope, user_id: str | None = None) -> AsyncIterator[str]:
-        """The lines of one user, or of all users of the scope's tenant."""
+        """Yield the lines of one user, or of all users of the scope's tenant."""
         users = [user_id]
         if user_id is None:
             async with self._database.scoped(scope) as tx:
@@ -70,17 +70,18 @@ class TransferService:
                     position = {name: rows[-1][name] for name in export.first}
 
     async def import_lines(self, scope: Scope, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
-        """Store exported lines in the scope's tenant, with their ids and owners. What is there already stays as it is.
+        """Store exported lines in the scope's tenant, with their ids and owners. Existing rows stay as they are.
 
-        Every line stands for itself: one that cannot be stored is reported with its number, and the others go on. With
-        `dry_run` each is stored and taken back at once; whether what it refers to is there is not asked.
+        Each line is independent: an invalid one is reported with its number, and the others are stored. With `dry_run`,
+        each
+        is stored and rolled back at once; references to missing rows are not detected.
         """
         stored = unchanged = 0
         errors: list[str] = []
         failed = 0
         for number, line in enumerate(lines, 1):
             if number % OTHERS_AFTER == 0:
-                await asyncio.sleep(0)  # lines that are refused at once would keep everybody else waiting
+                await asyncio.sleep(0)  # Lines that are rejected at once would block other tasks.
             if not line.strip():
                 continue
             try:
@@ -145,5 +146,5 @@ def _refuse(constant: str) -> None:
 
 
 def _line(kind: str, row: Row) -> str:
-    """PostgreSQL writes `jsonb` in one line, and numbers as they were stored."""
+    """Return a row as a line. PostgreSQL writes `jsonb` on one line, and numbers as they were stored."""
     return f'{{"type": "{kind}", "row": {row["row"]}}}\n'

@@ -216,7 +216,7 @@ def _ship(plan: Plan, data: DataFolder) -> int:
 def _shipped(folder: BackupFolder, spool: int, name: str, owner: int, there: set[str]) -> bool:
     """Ship a file and remove it from the spool; return whether it was new."""
     if name.endswith(".partial"):
-        os.unlink(name, dir_fd=spool)  # the end of a history that was left; nothing needs it
+        os.unlink(name, dir_fd=spool)  # The end of an abandoned history, which nothing needs.
         return False
     if not SEGMENT.fullmatch(name):
         return False

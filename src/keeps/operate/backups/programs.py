@@ -69,7 +69,7 @@ def write_to(user: RunUser, source: GzipFile, *command: str | Path) -> None:
     """Feed a file to a program."""
     with _running(user, command, reads=False) as running:
         assert running.stdin is not None
-        with suppress(BrokenPipeError), running.stdin:  # what it complains of tells why
+        with suppress(BrokenPipeError), running.stdin:  # The program's error output tells the reason.
             copied(source, running.stdin)
 
 
@@ -77,7 +77,7 @@ def write_to(user: RunUser, source: GzipFile, *command: str | Path) -> None:
 def _running(user: RunUser, command: tuple[str | Path, ...], *, reads: bool) -> Generator[subprocess.Popen[bytes]]:
     stdin, stdout = (subprocess.DEVNULL, subprocess.PIPE) if reads else (subprocess.PIPE, subprocess.DEVNULL)
     words = user.command(*(str(each) for each in command))
-    with tempfile.TemporaryFile() as errors:  # a pipe that nobody reads meanwhile would fill, and stop it
+    with tempfile.TemporaryFile() as errors:  # A pipe that is not read meanwhile would fill up and block the program.
         with subprocess.Popen(  # noqa: S603
             words, stdin=stdin, stdout=stdout, stderr=errors, cwd="/", env=ENVIRONMENT
         ) as running:

@@ -141,11 +141,11 @@ def _unpack(
         raise NotFoundError(
             f"the log was not kept then; the last backup before ended at {chain[-1].ended_at:%F %T} UTC"
         )
-    # In any case a new history begins: what is written from now on is never taken for the log of the old one.
+    # A new history begins in any case, so that later writes are never taken for the old log.
     where = str(place / WAL).replace("'", "'\\''").replace("%", "%%")
     wanted = {
         "restore_command": f"cp '{where}'/%f '%p'",
-        "recovery_target_timeline": "current",  # a history that began by another restore has backups of its own
+        "recovery_target_timeline": "current",  # Another restore may have begun a history with backups of its own.
         "recovery_target_action": "promote",
     }
     if alone:
@@ -208,7 +208,8 @@ async def _settle(
             tenants = [row["tenant_id"] for row in named]
             async with opening(home, server.app_url) as keeps:
                 again = await _erase_again(keeps, folder.about.salt, gone, tenants, [tuple(row) for row in users])
-        await connection.execute("SET enable_indexscan = off; SET enable_indexonlyscan = off")  # one may be damaged
+        # An index may be damaged.
+        await connection.execute("SET enable_indexscan = off; SET enable_indexonlyscan = off")
         counts = await connection.fetchrow(QUERIES["counts"].text)
         assert counts is not None
     (home / RESTORING).unlink()
@@ -225,7 +226,7 @@ async def _erase_again(
             count += 1
     for tenant, user in users:
         if hashed(salt, tenant, user) in gone and hashed(salt, tenant) not in gone:
-            with suppress(NotFoundError):  # there was nothing of them yet
+            with suppress(NotFoundError):  # The backup has nothing of them.
                 await keeps.service(TenantService).erase_user(Scope(tenant), user)
                 count += 1
     return count

@@ -87,7 +87,7 @@ def _copy(home: Path, old_programs: Path, progress: Progress) -> tuple[int, Path
             old_places = old_data(place)
             if not old_places:
                 raise ConflictError(f"{home} is of PostgreSQL {version} already: nothing to upgrade")
-            latest = old_places[-1]  # the upgrade was interrupted after the copy, or the old data was kept
+            latest = old_places[-1]  # The upgrade was interrupted after the copy, or the old data was kept.
             return int(latest.name.rpartition("-")[2]), latest
         size = int(run(folder.user, "du", "-sb", "--", folder.data).split()[0])
         free = shutil.disk_usage(place).free
@@ -99,7 +99,7 @@ def _copy(home: Path, old_programs: Path, progress: Progress) -> tuple[int, Path
         progress(f"copying {size / 1e9:,.2f} GB from PostgreSQL {version} to {installed}")
         with binaries_in(old_programs, version, folder.user) as programs:
             _copied(replace(folder, binaries=programs), folder, home)
-        # Two steps: whoever opens the home in between takes the second.
+        # Two steps: a process that opens the home in between completes the second.
         kept_data = place / OLD_DATA.format(version=version)
         run(folder.user, "rm", "-rf", "--", kept_data)
         run(folder.user, "mv", "-T", "--", folder.data, kept_data)
@@ -151,7 +151,7 @@ def _pg_upgrade(old: DataFolder, new: DataFolder, work: Path, password: str, con
         "--jobs=2",
     )
     try:
-        # What it leaves behind goes with the folder.
+        # Remaining files are removed with the folder.
         script = 'cd "$1"; PGPASSFILE=$2; export PGPASSFILE; shift 2; exec "$@"'
         run(new.user, "/bin/sh", "-c", script, "sh", work, passwords, *command)
     except UnavailableError as error:

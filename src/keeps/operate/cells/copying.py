@@ -58,7 +58,7 @@ class Copy:
         await made(ends.source, "publish_statement", self._tenant_id, self._name)
         await self._make_slot(ends)
         same = await _same_version(ends)
-        await ends.target.fetch(QUERIES["quiet"].text)  # the statement holds a password
+        await ends.target.fetch(QUERIES["quiet"].text)  # The statement contains a password.
         await made(ends.target, "subscribe_statement", self._name, self._source.url, same)
 
     async def _make_slot(self, ends: Ends) -> None:
@@ -111,7 +111,7 @@ class Copy:
         return found is not None and found["ready"] == found["tables"]
 
     async def remove(self, ends: Ends) -> None:
-        """Remove subscription, slots and publication as far as they exist; the rows stay."""
+        """Remove the existing subscription, slots and publication; the rows stay."""
         found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
         for row in await ends.target.fetch(QUERIES["stop_statements"].text, self._name):
             await ends.target.execute(row["made"])
@@ -138,7 +138,7 @@ class Copy:
             else:
                 try:
                     await ends.source.fetch(QUERIES["slot_drop"].text, slot["name"])
-                except Exception as error:  # a sender that a killed move left may take it, or drop it, right then
+                except Exception as error:  # A sender left by a killed move may take or drop the slot now.
                     if getattr(error, "sqlstate", None) not in (_IN_USE, _GONE):
                         raise
         return stopped and not slots

@@ -1,10 +1,10 @@
-"""Moves a tenant from one cell to another while it is used, by PostgreSQL's logical replication.
+"""Move a tenant from one cell to another while it is in use, by PostgreSQL's logical replication.
 
 Its rows are copied and kept up to date by a publication with row filters. Then, inside one writer's turn of the tenant:
 the last writes arrive, replication is stopped, and the source records that the tenant is elsewhere. That commit
-decides. Before it the tenant is at the source, and nobody is sent to the copy; after it every caller is sent on, and
-waits a moment until the target records the same. After a crash at any point, the same command returns to the beginning,
-or continues to the end. Nothing is erased at the source before the decision and while anybody reads there.
+decides. Before it the tenant is at the source, and no caller is sent to the copy. After it every caller is redirected,
+and waits a moment until the target records the same. After a crash at any point, the same command returns to the
+beginning, or continues to the end. Nothing is erased at the source before the decision, or while it is being read.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Progress:
 
 
 class Mover:
-    """One move. `told` is called after each step, and while tables are copied."""
+    """One move. `told`: called after each step, and while tables are copied."""
 
     def __init__(
         self, tenant_id: str, source: Place, target: Place, main: Place, told: Callable[[Progress], None]
@@ -81,7 +81,7 @@ class Mover:
             opened = {}
             for end, place in self._places.items():
                 opened[end] = await stack.enter_async_context(administered(place.url))
-            # The connection of a mover that was just ended holds the lock until its server has noticed.
+            # The connection of a killed mover holds the lock until the server has noticed.
             deadline = monotonic() + ENDING_SECONDS
             while not await opened["main"].fetchval(QUERIES["one_mover"].text, self._tenant_id):
                 if monotonic() < deadline:
@@ -107,7 +107,8 @@ class Mover:
                 await self._decide(ends)
             except Exception:
                 with suppress(KeepsError):
-                    await self._clean(ends)  # it is where it was; or it was decided, or cannot be reached
+                    # The tenant has not moved, unless the move was decided or a cell is unreachable.
+                    await self._clean(ends)
                 raise
             await self._finish(ends)
         return self.progress
@@ -215,7 +216,7 @@ class Mover:
                 return False
             await self._replication.cut_off(ends)
             self._did("cut off")
-            # This mover is still the only one: or another may have begun the copy anew.
+            # Check that this is still the only mover, since another one may have restarted the copy.
             await ends.main.fetchval(QUERIES["now"].text)
             if not await self._replication.is_whole(ends):
                 raise ConflictError("the copy was begun anew by another; nothing was moved")
@@ -236,7 +237,7 @@ class Mover:
         self._did("opened")
 
     async def _finish(self, ends: Ends) -> None:
-        """Do what remains after the decision."""
+        """Complete the move after the decision."""
         await self._open(ends)
         if self._places["main"].name != self._places["target"].name:
             await ends.main.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
@@ -251,7 +252,7 @@ class Mover:
             )
         self.progress.rows = await self._count(ends.source)
         await self._check_arrived(ends)
-        # It says so already, unless it was restored to a time before.
+        # The cell says so already, unless it was restored to an earlier time.
         await ends.source.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
         await self._erase(ends.source)
         self.progress.left = {name: held for name, held in (await self._count(ends.source)).items() if held}
@@ -270,7 +271,7 @@ class Mover:
                 )
             await self._replication.remove(ends)
         if await ends.target.fetchrow(QUERIES["placed"].text, self._tenant_id) is not None:
-            await ends.main.fetchval(QUERIES["now"].text)  # this mover is still the only one
+            await ends.main.fetchval(QUERIES["now"].text)  # Check that this is still the only mover.
             await self._erase(ends.target)
             await ends.target.execute(QUERIES["place"].text, self._tenant_id, self._places["source"].name, SETTLED)
 
@@ -287,7 +288,7 @@ class Mover:
         before, now = [
             await each.fetchval(QUERIES["reached"].text, self._tenant_id) for each in (ends.source, ends.target)
         ]
-        made_anew = before is not None and now is not None and now[-1] > before[-1]  # it was erased meanwhile
+        made_anew = before is not None and now is not None and now[-1] > before[-1]  # The tenant was erased meanwhile.
         if before is not None and not made_anew and (now is None or now[-1] != before[-1] or now[0] < before[0]):
             raise ConflictError(
                 f"the cell {self._places['target'].name} does not hold what {self._places['source'].name} holds of"

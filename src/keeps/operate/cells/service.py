@@ -1,4 +1,4 @@
-"""Administration of cells: list, add, remove, and move tenants. For operators, who hold the databases themselves."""
+"""Administration of cells: list, add, remove, and move tenants. For operators, who control the databases."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LeftOver:
 
 
 class CellService:
-    """Manages cells. `admin_urls` has administrator URLs by cell name; embedded cells need none."""
+    """Manages cells. `admin_urls`: administrator URLs by cell name; embedded cells need none."""
 
     def __init__(self, keeps: Keeps, settings: Settings, admin_urls: Mapping[str, str]) -> None:
         self._database = keeps.database
@@ -289,10 +289,10 @@ class CellService:
     async def move(
         self, tenant_id: str, target: str, told: Callable[[Progress], None], *, dry_run: bool = False
     ) -> Progress:
-        """Move a tenant, or continue a move that was interrupted.
+        """Move a tenant, or continue an interrupted move.
 
-        Raises NotFoundError, and others that say what prevents it; then the tenant is where it was. `dry_run` only
-        checks.
+        If the move is not possible, an error such as NotFoundError says why, and the tenant stays where it was.
+        `dry_run`: only check.
         """
         check_id("tenant_id", tenant_id)
         await self._database.cells.read(again=True)
@@ -317,7 +317,7 @@ class CellService:
         for each in await self.left_over():
             if each.tenant_id == tenant_id and not each.arriving:
                 done = await self._mover(tenant_id, each.cell, target, told).go_on()
-        if len(trail) > len({MAIN, target}):  # the directory names a cell before
+        if len(trail) > len({MAIN, target}):  # The directory still names an earlier cell.
             async with administered(self._place(MAIN).url) as main:
                 await main.execute(QUERIES["place"].text, tenant_id, target, SETTLED)
         return done

@@ -1,4 +1,4 @@
-"""Statements on the directory of cells."""
+"""Run the statements on the directory of cells."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from keeps.store.db.statements import Statements
 
 QUERIES = Statements("keeps.operate.cells")
 ARRIVING, SETTLED = True, False
-"""Values of a placement: a copy is on its way, or the tenant is there."""
+"""Values of a placement: a copy is in progress, or the tenant is on the cell."""

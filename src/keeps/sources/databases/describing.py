@@ -73,7 +73,7 @@ def described(connection: Any, job: dict[str, Any], rights: Callable[[Any], list
             }
         )
     known = {table["name"]: {column["name"] for column in table["columns"]} for table in tables}
-    for table in tables:  # a key to what is not listed would tell of it
+    for table in tables:  # A foreign key to an unlisted table would reveal it.
         table["references"] = [
             one for one in table["references"] if set(one["to"]) <= known.get(one["table"], set[str]())
         ]

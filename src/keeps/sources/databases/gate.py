@@ -22,11 +22,11 @@ from keeps.sources.databases.names import Resolver
 from keeps.sources.databases.rules import MOST_ROWS, Dialect, Passed, RefusedSQLError, Table
 from keeps.sources.databases.words import TYPES, unknown_word
 
-logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its warnings quote what was asked
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # Its warnings quote the query.
 MOST_CHARACTERS, MOST_WRITTEN = 20_000, 100_000
 
 
-# What a tree may be made of. Of a kind that stands with arguments, only these may be said.
+# Allowed kinds of nodes; for a kind with arguments, only these arguments are allowed.
 _STRUCTURE: dict[str, frozenset[str]] = {
     name: frozenset(said.split())
     for name, said in {
@@ -143,7 +143,7 @@ def _parsed(sql: str, dialect: Dialect) -> exp.Expr:
         said = next((detail["description"] for detail in getattr(error, "errors", ())), "it cannot be read")
         raise RefusedSQLError("syntax", f"this is no SQL that is understood: {said}") from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        # What sqlglot does not expect, as in `{=`, it stumbles over.
+        # sqlglot raises other errors for unexpected input such as `{=`.
         raise RefusedSQLError("syntax", "this is no SQL that is understood") from None
     statements = [tree for tree in trees if tree is not None]
     if len(statements) != 1:
@@ -215,6 +215,6 @@ def _limit(tree: exp.Query, rows: int, dialect: Dialect) -> None:
     if isinstance(count, exp.Neg):
         if dialect != "sqlite":
             raise RefusedSQLError("limit", "LIMIT takes a number from 0 on")
-        count = None  # SQLite's way to say that there is none
+        count = None  # SQLite's way of writing "no limit".
     least = min(rows + 1, int(count.name)) if count is not None else rows + 1
     tree.set("limit", exp.Limit(expression=exp.Literal.number(max(0, least))))

@@ -166,7 +166,7 @@ async def _ask_postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -
         "client_encoding": "UTF8",
         "application_name": "keeps",
     }
-    if job["does"] == "run":  # what is asked says where each table is
+    if job["does"] == "run":  # The statement qualifies each table.
         settings["search_path"] = "pg_catalog"
     last: Exception | None = None
     for chosen in (context, None) if job["tls"] == "prefer" else (context,):
@@ -191,7 +191,7 @@ async def _ask_postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -
                     await connection.rollback()
                     raw = await connection.get_raw_connection()
                     return await _stream(raw.driver_connection, job)
-        except ConnectionError as error:  # it takes no TLS
+        except ConnectionError as error:  # The server has no TLS.
             last = error
         finally:
             await engine.dispose()
@@ -245,7 +245,7 @@ def _mysql(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any
         with connection.cursor() as cursor:
             cursor.execute("SELECT @@version, @@sql_mode")
             version, mode = (str(value) for value in cursor.fetchone() or ("", ""))
-            # Ways of reading that would make other values of what the gate has written.
+            # Modes in which the server would read the gate's SQL differently.
             others = set("ANSI ANSI_QUOTES NO_BACKSLASH_ESCAPES PIPES_AS_CONCAT IGNORE_SPACE ORACLE MSSQL".split())
             kept = ",".join(flag for flag in mode.split(",") if flag not in others)
             cursor.execute("SET SESSION sql_mode = %s", (kept,))
@@ -269,7 +269,7 @@ def _mysql(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any
             names = [column[0] for column in cursor.description or ()]
             for row in _fetched(cursor):
                 if not gathered.add(row):
-                    break  # of the few rows that are left the rest is read, and thrown away
+                    break  # The few remaining rows are read and discarded.
         return gathered.told(names)
 
 
@@ -291,7 +291,7 @@ def authorizer_of(tables: Sequence[str]) -> Callable[[int, str | None, str | Non
         if action == sqlite3.SQLITE_FUNCTION:
             fine = (second or "").lower() in SQLITE_FUNCTIONS
         if action == sqlite3.SQLITE_READ:
-            # What counts the rows of a common table reads no column, of no database.
+            # Counting the rows of a common table reads no column of any database.
             fine = (second == "" and database is None) or (first or "").lower() in readable
         return sqlite3.SQLITE_OK if fine else sqlite3.SQLITE_DENY
 
@@ -312,7 +312,8 @@ def _sqlite(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, An
         connection.execute("PRAGMA query_only = 1")
         connection.execute("PRAGMA trusted_schema = 0")
         connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")  # made now: later nothing may be
+        # Create the virtual tables now: later nothing may be created.
+        connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.set_authorizer(authorizer)

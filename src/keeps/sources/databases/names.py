@@ -109,7 +109,8 @@ class Resolver:
     def _join(self, join: exp.Join, scope: Scope, ctes: Mapping[str, Source]) -> None:
         if join.args.get("method"):
             raise RefusedSQLError("join", "NATURAL and ASOF joins are not allowed; say ON or USING")
-        if self.dialect == "sqlite" and join.args.get("kind") == "CROSS":  # a comma, too; SQLite would not reorder it
+        # Also for a comma. SQLite never reorders a CROSS JOIN.
+        if self.dialect == "sqlite" and join.args.get("kind") == "CROSS":
             join.set("kind", None)
             join.set("on", exp.true())
         before = list(scope.sources)
@@ -131,7 +132,7 @@ class Resolver:
             self._table(node, scope, ctes)
         elif isinstance(node, exp.Table | exp.Unnest):
             self._function(node, scope, ctes)
-        elif isinstance(node, exp.Lateral) and isinstance(inner, exp.Func):  # of a function it says nothing more
+        elif isinstance(node, exp.Lateral) and isinstance(inner, exp.Func):  # LATERAL has no effect on a function.
             table = exp.Table(this=inner, alias=node.args.get("alias"), ordinality=node.args.get("ordinality"))
             node.replace(table)
             self._function(table, scope, ctes)
@@ -209,7 +210,7 @@ class Resolver:
         if alias is not None:
             alias.set("this", exp.to_identifier(called, quoted=True))
             alias.set("columns", [exp.to_identifier(column, quoted=True) for column in columns])
-        if name == "generate_series":  # as many rows as its arguments say, which may be any number
+        if name == "generate_series":  # The number of rows depends on the arguments.
             bare = node.copy()
             made = exp.Select(expressions=[exp.Star()]).from_(bare).limit(MOST_ROWS_MADE)
             alias = bare.args.get("alias")
@@ -298,7 +299,7 @@ class Resolver:
                 node.set("this", exp.to_identifier(found[0], quoted=True))
                 return
             at = at.above
-        if self.dialect == "sqlite" and node.this.args.get("quoted"):  # SQLite itself would take it for a text
+        if self.dialect == "sqlite" and node.this.args.get("quoted"):  # SQLite would read it as a text.
             raise RefusedSQLError(
                 "column",
                 f"no column {node.name!r} that may be asked; a text stands in single quotes: '{node.name[:40]}'",

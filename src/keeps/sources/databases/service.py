@@ -144,7 +144,7 @@ class DatabaseService:
         try:
             await self._tell_no_more(Scope(scope.tenant_id, added_by), name)
         except NotFoundError:
-            pass  # whoever had added it is gone, or nobody was told
+            pass  # The user who added it is gone, or agents were never informed.
         return DatabaseRemoved(name=name)
 
     async def query_sql(self, scope: Scope, name: str, sql: str) -> QueryResult:
@@ -219,10 +219,10 @@ class DatabaseService:
 
     async def _held(self, scope: Scope, name: str) -> Held:
         async with self._database.scoped(scope) as tx:
-            found = await store.named(tx, name)
-        if found is None:
+            database = await store.named(tx, name)
+        if database is None:
             raise NotFoundError(f"no database {name!r}")
-        return found
+        return database
 
     async def _askable(self, scope: Scope) -> list[Held]:
         async with self._database.scoped(scope) as tx:
@@ -230,11 +230,11 @@ class DatabaseService:
 
     async def _describe(self, scope: Scope, held: Held) -> None:
         target = target_of(self._keys.open(held.sealed, held.bound))
-        told = await self._runner.describe(scope.tenant_id, target, held.allowed, held.samples)
-        store.tables_of(told["tables"])
+        description = await self._runner.describe(scope.tenant_id, target, held.allowed, held.samples)
+        store.tables_of(description["tables"])
         async for attempt in self._database.writing(scope):
             async with attempt as tx:
-                await store.described(tx, held.info.name, told, self._clock())
+                await store.described(tx, held.info.name, description, self._clock())
 
     async def _written_down(
         self,

@@ -1,4 +1,4 @@
-"""Statements on databases and their audits."""
+"""Run the statements on databases and their audits."""
 
 from __future__ import annotations
 

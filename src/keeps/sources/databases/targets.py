@@ -100,7 +100,8 @@ class Reach:
 
     def __init__(self, allowed: Sequence[str]) -> None:
         self._folders = [Path(item).resolve() for item in allowed if item.startswith("/")]
-        self._resolving = ThreadPoolExecutor(RESOLVED_AT_ONCE, "keeps-resolve")  # slow names hold nobody else up
+        # Threads of its own: names that resolve slowly block nothing else.
+        self._resolving = ThreadPoolExecutor(RESOLVED_AT_ONCE, "keeps-resolve")
         self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
         self._names: set[str] = set()
         for item in allowed:

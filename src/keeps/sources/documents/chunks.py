@@ -173,7 +173,8 @@ def _pieces(text: str, members: Sequence[tuple[Block, int]], count: Counter, roo
         else list(_sentences(text, begin, begin + len(block.text)))
         for block, begin in members
     ]
-    tokens = iter(count([text[start:stop] for each in spans for start, stop in each]))  # at once: a call costs
+    # One call for all, since each call has a cost.
+    tokens = iter(count([text[start:stop] for each in spans for start, stop in each]))
     for each in spans:
         pieces: list[_Piece] = []
         for start, stop in each:

@@ -62,11 +62,11 @@ def _loaded() -> chunks.Counter:
         try:
             import_module(f"keeps.sources.documents.parsers.{form.module}")
         except ImportError:
-            continue  # its extra is not installed; whoever asks was told so
+            continue  # Its extra is not installed; callers are told so.
     for module in iter_modules(encodings.__path__):
-        if module.name not in ("mbcs", "oem", "cp65001"):  # of Windows
+        if module.name not in ("mbcs", "oem", "cp65001"):  # These exist on Windows only.
             import_module(f"encodings.{module.name}")
-    parsers.parse("email", _EMAIL, "")  # the library imports as it goes
+    parsers.parse("email", _EMAIL, "")  # The library imports modules as it parses.
     counter = WordPieceCounter()
     counter.count(["loaded"])
     return counter.count

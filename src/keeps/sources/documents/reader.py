@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import PurePath
 from typing import Any
 
-from keeps.base.cooperative import stepwise
+from keeps.base.cooperative import cooperative_map
 from keeps.base.fairness import FairSlots
 from keeps.base.sandbox.forks import Forks, TooMuchError
 from keeps.sources.documents.chunks import MAX_TOKENS, Chunk
@@ -87,7 +87,7 @@ class DocumentReader:
             self._slots.leave(tenant_id)
         if "refused" in answer:
             raise ValidationFailedError(f"{name!r} is refused: {answer['refused']}")
-        chunks = await stepwise(_chunk, answer["chunks"])
+        chunks = await cooperative_map(_chunk, answer["chunks"])
         return Read(
             answer["title"],
             answer["text"],

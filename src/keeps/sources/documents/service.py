@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.base.clock import Clock, new_id
-from keeps.base.cooperative import stepwise
+from keeps.base.cooperative import cooperative_map
 from keeps.base.cursors import read_cursor_of_id, write_cursor
 from keeps.base.fairness import TextWorker, acting_for
 from keeps.base.scope import Scope
@@ -22,7 +22,7 @@ from keeps.base.telemetry.metrics import Metrics
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories import store as memories
 from keeps.memory.memories.changes import Changes
-from keeps.memory.memories.store import Written, written
+from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import MemoryRow, new_row, passage_hash
 from keeps.memory.recall.service import RecallService
 from keeps.sources.documents import store
@@ -120,7 +120,7 @@ class DocumentService:
         async for attempt in self._introducer.writing(scope):
             async with attempt as tx:
                 existing = await store.like(tx, new.source, file_hash, new.replaces)
-                if existing is not None and _same(existing, new, file_hash):  # sent twice at once
+                if existing is not None and _same(existing, new, file_hash):  # It was sent twice at the same time.
                     status, after, stored, removed = "unchanged", existing, 0, 0
                 else:
                     status, after = ("created", row) if existing is None else ("updated", _next_version(existing, row))
@@ -174,7 +174,7 @@ class DocumentService:
         place = first = min(first, start)
         for row in rows:
             gap_starts = row["starts"] - len(row["gap"])
-            parts.append(" " * (gap_starts - place))  # of a passage that was forgotten by itself
+            parts.append(" " * (gap_starts - place))  # The text of a passage that was forgotten separately.
             parts += [row["gap"][max(0, place - gap_starts) :], row["content"][max(0, place - row["starts"]) :]]
             place = max(place, row["ends"])
         if end > characters - len(tail):
@@ -295,7 +295,7 @@ class DocumentService:
             updated_at=now,
         )
 
-    def _passage(self, scope: Scope, read: Read, new: NewDocument, at: int) -> Written:
+    def _passage(self, scope: Scope, read: Read, new: NewDocument, at: int) -> NewMemoryRow:
         """Return a passage as a memory: its headings are embedded with it, but not part of its content."""
         chunk = read.chunks[at]
         under = heading_line(read.title, chunk.headings)
@@ -312,11 +312,13 @@ class DocumentService:
         told = _metadata(new.metadata, under)
         return written(row.evolve(layer="knowledge", content_hash=hashed, metadata=told))
 
-    async def _placed(self, tx: Tx, row: DocumentRow, read: Read, rows: Sequence[Written]) -> tuple[list[Passage], int]:
+    async def _placed(
+        self, tx: Tx, row: DocumentRow, read: Read, rows: Sequence[NewMemoryRow]
+    ) -> tuple[list[Passage], int]:
         """Store the new passages of a document; return all of them, and the number of new ones."""
         memory_ids = await store.known(tx, {passage.row.content_hash for passage in rows})
         new = {passage.row.content_hash: passage for passage in rows if passage.row.content_hash not in memory_ids}
-        fresh = await stepwise(
+        fresh = await cooperative_map(
             lambda passage: replace(passage, row=passage.row.evolve(document_id=row.document_id)), new.values()
         )
         for start in range(0, len(fresh), STORED_AT_ONCE):
@@ -336,7 +338,7 @@ class DocumentService:
                 page_breaks=chunk.page_breaks or None,
             )
 
-        return await stepwise(place, range(len(rows))), len(fresh)
+        return await cooperative_map(place, range(len(rows))), len(fresh)
 
     async def _put(self, tx: Tx, row: DocumentRow, passages: list[Passage]) -> int:
         """Store a document in place of its previous version; return the number of passages that no document has."""
@@ -357,7 +359,7 @@ class DocumentService:
         rows = await store.settled(tx, memory_ids) if memory_ids else {}
         for number, memory in enumerate(await store.lock_memories(tx, rows.keys()) if rows else ()):
             if number % 50 == 0:
-                await asyncio.sleep(0)  # most say so already, and are passed over at once
+                await asyncio.sleep(0)  # Most passages are already up to date, and are skipped immediately.
             row = rows[memory.memory_id]
             changed = memory.evolve(
                 document_id=row["document_id"],
@@ -378,7 +380,7 @@ class DocumentService:
         now = self._clock()
         for start in range(0, len(rows), STORED_AT_ONCE):
             hidden = [
-                Written(each.evolve(deleted_at=now, updated_at=now, version=each.version + 1))
+                NewMemoryRow(each.evolve(deleted_at=now, updated_at=now, version=each.version + 1))
                 for each in rows[start : start + STORED_AT_ONCE]
             ]
             async with memories.leaving(tx, [each.row.memory_id for each in hidden]):

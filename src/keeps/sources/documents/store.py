@@ -1,4 +1,4 @@
-"""Statements on documents. Every function takes the transaction first."""
+"""Run the statements on documents. Every function takes the transaction first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from keeps.base.clock import new_id
-from keeps.base.cooperative import stepwise
+from keeps.base.cooperative import cooperative_map
 from keeps.memory.memories.types import MEMORY, MemoryRow
 from keeps.store.db.errors import MissingError
 from keeps.store.db.session import Row, Tx
@@ -129,7 +129,7 @@ async def put(tx: Tx, row: DocumentRow, passages: Sequence[Passage], event_type:
     stored = await tx.fetch_row(QUERIES["document_put"], json.dumps(image, ensure_ascii=False, default=_plain))
     assert stored is not None
     await tx.execute(QUERIES["passages_delete"], row.tenant_id, row.document_id)
-    # In a thread: a long document has some ten thousand.
+    # In a thread: a long document has about ten thousand.
     told, encoded = await asyncio.to_thread(_told, passages)
     await tx.execute(QUERIES["passages_insert"], row.tenant_id, row.document_id, encoded, row.user_id, row.visibility)
     data = {"document": {**json.loads(stored["row"]), "passages": told}}
@@ -140,7 +140,7 @@ async def put(tx: Tx, row: DocumentRow, passages: Sequence[Passage], event_type:
 
 async def passages(tx: Tx, document_id: UUID) -> list[Passage]:
     rows = await tx.fetch(QUERIES["passages_of"], tx.scope.tenant_id, document_id)
-    return await stepwise(_passage_of, rows)
+    return await cooperative_map(_passage_of, rows)
 
 
 async def only_here(tx: Tx, document_id: UUID, memory_ids: Collection[UUID]) -> set[UUID]:
@@ -151,7 +151,7 @@ async def only_here(tx: Tx, document_id: UUID, memory_ids: Collection[UUID]) -> 
 
 async def lock_memories(tx: Tx, memory_ids: Collection[UUID]) -> list[MemoryRow]:
     rows = await tx.fetch(QUERIES["passages_lock"], tx.scope.tenant_id, tx.scope.user_id, list(memory_ids))
-    return await stepwise(MemoryRow.read, rows)
+    return await cooperative_map(MemoryRow.read, rows)
 
 
 async def text(tx: Tx, document_id: UUID, start: int, end: int) -> list[Row]:

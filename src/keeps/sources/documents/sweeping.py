@@ -1,4 +1,4 @@
-"""Removal of documents whose time to be restored is over."""
+"""Removal of documents that can no longer be restored."""
 
 from __future__ import annotations
 

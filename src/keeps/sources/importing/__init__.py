@@ -1,1 +1,1 @@
-"""Bringing in what exists: chats of several products, LoCoMo, Markdown, plain text."""
+"""Import of existing data: chats of several products, LoCoMo, Markdown, plain text."""

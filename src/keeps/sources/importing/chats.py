@@ -1,7 +1,7 @@
-"""Chats as OpenAI's API has them, and as other products export them. Pure.
+"""Chats in the format of OpenAI's API, and in the exports of other products. Pure.
 
-A file holds one JSON value, or one a line: messages, conversations, or lists of them. A conversation is an object that
-holds its messages under one of `_MESSAGES`; ChatGPT's export holds them as a tree under `mapping`.
+A file contains one JSON value, or one per line: messages, conversations, or lists of them. A conversation is an object
+with its messages under one of `_MESSAGES`; ChatGPT's export stores them as a tree under `mapping`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NOT_A_MESSAGE = (
 
 
 class _Sessions:
-    """Numbers the messages of each session in a file, over all places where the session goes on."""
+    """Numbers the messages of each session in a file, also if the session continues elsewhere in it."""
 
     def __init__(self) -> None:
         self._next: Counter[str] = Counter()
@@ -54,7 +54,7 @@ class _Sessions:
 
 
 def records(source: Source, text: str) -> Iterator[Record]:
-    """Yield a record for each message. Raises ValidationFailedError for a file that is no JSON at all."""
+    """Yield a record for each message. Raises ValidationFailedError for a file that is not JSON."""
     sessions = _Sessions()
     for place, value, problem in _values(source, text):
         if problem is not None:
@@ -71,7 +71,7 @@ def records(source: Source, text: str) -> Iterator[Record]:
 
 
 def _values(source: Source, text: str) -> Iterator[tuple[str, object, str | None]]:
-    """Yield each message or conversation of a file with its place, or why it cannot be read."""
+    """Yield each message or conversation of a file with its place, or with the reason why it is unreadable."""
     whole: object = None
     try:
         whole = json.loads(text)
@@ -109,7 +109,7 @@ def _is_json(line: str) -> bool:
 
 
 def _messages(value: object) -> object:
-    """Return the messages of a conversation; None where the value is no conversation."""
+    """Return the messages of a conversation; None if the value is not a conversation."""
     if isinstance(value, list) and value:
         return cast("list[object]", value)
     if not isinstance(value, dict):
@@ -123,7 +123,7 @@ def _messages(value: object) -> object:
 
 
 def _thread(nodes: object, last: object) -> object:
-    """Return the messages of ChatGPT's tree on the way to its current node, oldest first; all, where none is named."""
+    """Return the messages of ChatGPT's tree that lead to its current node, oldest first; all if no node is current."""
     if not isinstance(nodes, dict):
         return nodes
     tree = cast("dict[str, Any]", nodes)
@@ -141,7 +141,7 @@ def _thread(nodes: object, last: object) -> object:
 
 
 def _says_something(message: object) -> bool:
-    """Return whether a node of ChatGPT's tree holds a message with text: its root and its tools' calls do not."""
+    """Return whether a node of ChatGPT's tree has a message with text: its root and tool calls do not."""
     return isinstance(message, dict) and bool(_text(cast("dict[str, Any]", message)).strip())
 
 
@@ -155,8 +155,8 @@ def _message(place: str, message: object, session: str, sessions: _Sessions) -> 
     position = sessions.position(session)
     if not isinstance(message, dict) or not any(name in message for name in _CONTENT):
         return Record(place, None, NOT_A_MESSAGE)
-    said = cast("dict[str, Any]", message)
-    content = _text(said)
+    entry = cast("dict[str, Any]", message)
+    content = _text(entry)
     if not content.strip():
         return Record(place, None, "has no text")
     memory: dict[str, Any] = {
@@ -169,14 +169,14 @@ def _message(place: str, message: object, session: str, sessions: _Sessions) -> 
         "source": fitted(place),
     }
     notes: list[str] = []
-    role, speaker, note = _author(said)
+    role, speaker, note = _author(entry)
     if role:
         memory["role"] = role
     if speaker:
         memory["metadata"] = {"speaker": speaker}
     if note:
         notes.append(note)
-    moment = next((said[name] for name in _TIME if said.get(name) is not None), None)
+    moment = next((entry[name] for name in _TIME if entry.get(name) is not None), None)
     try:
         valid_from = moment_of(moment)
     except ValueError:
@@ -188,7 +188,7 @@ def _message(place: str, message: object, session: str, sessions: _Sessions) -> 
 
 
 def _author(message: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
-    """Return the role, the speaker, and a note about a role that is unknown. A role that is unknown is a speaker."""
+    """Return the role, the speaker, and a note about an unknown role, which is used as the speaker."""
     author: object = next((message[name] for name in _ROLE if message.get(name) not in (None, "")), None)
     speaker: object = message.get("name")
     if isinstance(author, dict):
@@ -213,7 +213,7 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 def _plain(content: object) -> str:
-    """Return the text of a message's content: text, parts of it, or an object that holds either."""
+    """Return the text of a message's content: text, parts of text, or an object with either."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

@@ -1,7 +1,7 @@
-"""Files as memories to store. Pure readers: each yields one `Record` for each thing it found, good or bad.
+"""Import formats. Each reader is pure and yields one `Record` per entry, valid or not.
 
-Every record has a key made from the file and its place in it. So importing again stores nothing twice, an import that
-was stopped goes on where it ended, and a changed file updates what changed.
+Each record has a key made of the file and its place in it. Importing again therefore stores nothing twice, a stopped
+import continues where it ended, and a changed file updates its changed records.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MARKDOWN, _TEXT = (".md", ".markdown"), (".txt",)
 
 
 def read(path: Path, form: Format) -> Iterator[Record]:
-    """All records of a file or folder. Raises ValidationFailedError when it cannot be read as that format at all."""
+    """Yield all records of a file or folder. Raises ValidationFailedError if it does not have this format."""
     if not path.exists():
         raise ValidationFailedError(f"no such file or folder: {path}")
     match form if form != "auto" else guess(path):
@@ -39,7 +39,7 @@ def read(path: Path, form: Format) -> Iterator[Record]:
 
 
 def guess(path: Path) -> Format:
-    """The format that a name, and for JSON the beginning of the content, suggests."""
+    """Return the format suggested by the name, and for JSON by the beginning of the content."""
     if path.is_dir():
         suffixes = {each.suffix.lower() for each in path.rglob("*") if each.is_file()}
         kinds: tuple[tuple[Format, tuple[str, ...]], ...] = (
@@ -64,12 +64,14 @@ def guess(path: Path) -> Format:
 def _folder(
     path: Path, suffixes: tuple[str, ...], reader: Callable[[Source, str], Iterator[Record]]
 ) -> Iterator[Record]:
-    """Yield the records of a file, or of each file in a folder. A file that cannot be read is a record of its folder,
-    and an error where it was named itself."""
+    """Yield the records of a file, or of each file in a folder.
+
+    An unreadable file in a folder becomes a record with a problem; an unreadable file named by the caller is an error.
+    """
     files = (
         [path]
         if path.is_file()
-        else sorted(  # a link in a folder that somebody gave you may lead to your keys
+        else sorted(  # Links are not followed: in a folder from someone else they may lead to private files.
             each
             for each in path.rglob("*")
             if each.is_file() and not each.is_symlink() and each.suffix.lower() in suffixes
@@ -91,7 +93,10 @@ def _folder(
 
 
 def _locomo(path: Path) -> Iterator[Record]:
-    """LoCoMo's JSON: a list of samples, each a `conversation` with sessions of dated turns between two speakers."""
+    """Yield the records of LoCoMo's JSON: a list of samples.
+
+    Each sample has a `conversation` with sessions of dated turns between two speakers.
+    """
     try:
         samples = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
@@ -136,7 +141,7 @@ def _locomo(path: Path) -> Iterator[Record]:
 
 
 def _text(source: Source, text: str) -> Iterator[Record]:
-    """One memory for each paragraph, long ones cut at sentences."""
+    """Yield one memory for each paragraph; long ones are split at sentences."""
     for number, part in enumerate(pieces(text), 1):
         yield Record(
             f"{source.name}#{number}",

@@ -1,4 +1,4 @@
-"""Memories as the Markdown memory keeps them: out to a folder that any editor opens, and in again."""
+"""Export memories to a folder in the format of the Markdown memory, and import such a folder."""
 
 from __future__ import annotations
 
@@ -30,23 +30,25 @@ _KEPT = (
 
 
 def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
-    """One file for each content type, an entry for each memory; returns how many. Raises ValidationFailedError where
-    the folder holds Markdown already."""
+    """Write one file per content type with one entry per memory. Return the number of memories.
+
+    Raises ValidationFailedError if the folder already contains Markdown.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.glob("*.md"))):
         raise ValidationFailedError(f"{folder} holds Markdown already; name a new folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     categories: dict[str, dict[str, Section]] = {}
     count = 0
     for memory in memories:
-        told: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT if getattr(memory, name) is not None}
-        told |= {"valid_from": memory.valid_from.isoformat()}
+        metadata: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT if getattr(memory, name) is not None}
+        metadata |= {"valid_from": memory.valid_from.isoformat()}
         if memory.key is None:
-            told["unkeyed"] = True
+            metadata["unkeyed"] = True
             if memory.namespace:
-                told["namespace"] = memory.namespace
+                metadata["namespace"] = memory.namespace
         for name in ("value", "metadata"):
             if getattr(memory, name):
-                told[name] = getattr(memory, name)
+                metadata[name] = getattr(memory, name)
         key = joined_key(memory)
         categories.setdefault(memory.content_type, {})[key] = Section(
             key,
@@ -55,7 +57,7 @@ def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
             created_at=memory.created_at,
             updated_at=memory.updated_at,
             tags=memory.tags,
-            metadata=told,
+            metadata=metadata,
         )
         count += 1
     for name, sections in categories.items():
@@ -66,7 +68,7 @@ def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
 
 
 def is_markdown_memory(folder: Path) -> bool:
-    """Whether a folder's Markdown was written by Keeps: its files begin so."""
+    """Return whether the Markdown files of a folder begin with the mark that Keeps writes."""
     if not folder.is_dir():
         return False
     for file in sorted(folder.glob("*.md")):
@@ -77,7 +79,7 @@ def is_markdown_memory(folder: Path) -> bool:
 
 
 def read_folder(folder: Path) -> Iterator[Record]:
-    """The entries of a Markdown memory, or of an export, as memories; sections that people have added are facts."""
+    """Yield the entries of a Markdown memory, or of an export, as memories; sections added by people become facts."""
     for file in sorted(folder.glob("*.md")):
         if file.is_symlink() or not file.is_file():
             yield Record(file.name, None, "is no regular file; links are not followed")
@@ -93,15 +95,15 @@ def read_folder(folder: Path) -> Iterator[Record]:
 
 
 def _memory(content_type: str, section: Section) -> dict[str, JsonValue]:
-    told = dict(section.metadata)
+    rest = dict(section.metadata)
     memory: dict[str, JsonValue] = {
         "content": text_of(section.value) or "(empty)",
         "content_type": content_type,
         "tags": list(section.tags),
     }
-    memory |= {name: told.pop(name) for name in (*_KEPT, "valid_from", "value") if name in told}
-    unkeyed, namespace, metadata = told.pop("unkeyed", False), told.pop("namespace", None), told.pop("metadata", None)
-    memory["metadata"] = {**told, **(metadata if isinstance(metadata, dict) else {})}
+    memory |= {name: rest.pop(name) for name in (*_KEPT, "valid_from", "value") if name in rest}
+    unkeyed, namespace, metadata = rest.pop("unkeyed", False), rest.pop("namespace", None), rest.pop("metadata", None)
+    memory["metadata"] = {**rest, **(metadata if isinstance(metadata, dict) else {})}
     if not isinstance(section.value, str):
         memory["value"] = section.value
     if unkeyed:

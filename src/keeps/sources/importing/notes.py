@@ -1,4 +1,4 @@
-"""Markdown files that people wrote, cut at the headings of CommonMark. Pure."""
+"""Markdown files written by people, split at CommonMark headings. Pure."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ MAX_TAG_CHARACTERS = 100
 
 @cache
 def _parser() -> MarkdownIt:
-    """A parser of blocks: fences, code, HTML, headings of both kinds. Inline marks stay as they are written."""
+    """Return a parser for blocks: fences, code, HTML, both kinds of headings. Inline marks are kept as text."""
     return MarkdownIt("commonmark").disable("inline")
 
 
 def records(source: Source, text: str) -> Iterator[Record]:
-    """Yield a memory for each section, under the headings that lead to it, with what the front matter says."""
+    """Yield a memory for each section, with its headings and the fields of the front matter."""
     front, body, problem = _front_matter(text)
     if problem is not None:
         yield Record(source.name, None, problem)
     number = 0
-    given, notes = _told(front)
+    fields, notes = _told(front)
     title = front.get("title")
     for headings, section in _sections(body, title if isinstance(title, str) else ""):
         path = " › ".join(headings)
@@ -45,14 +45,14 @@ def records(source: Source, text: str) -> Iterator[Record]:
                 "namespace": NAMESPACE,
                 "key": source.key(number),
                 "source": fitted(source.path),
-                **given,
+                **fields,
             }
-            memory["metadata"] = {**given.get("metadata", {}), "path": source.name, "heading": path}
+            memory["metadata"] = {**fields.get("metadata", {}), "path": source.name, "heading": path}
             yield Record(f"{source.name}#{number}", memory, note=notes if number == 1 else None)
 
 
 def _sections(body: str, title: str) -> Iterator[tuple[list[str], str]]:
-    """Yield each section's text with the headings above it. Only headings that stand in no list or quote count."""
+    """Yield each section's text with the headings above it. Headings inside lists and quotes do not count."""
     lines = body.split("\n")
     headings: list[tuple[int, str]] = [(0, title)] if title else []
     tokens = _parser().parse(body)
@@ -60,20 +60,20 @@ def _sections(body: str, title: str) -> Iterator[tuple[list[str], str]]:
     for at, token in enumerate(tokens):
         if token.type != "heading_open" or token.level or token.map is None:
             continue
-        said = tokens[at + 1].content.strip()
-        if not said:
+        heading = tokens[at + 1].content.strip()
+        if not heading:
             continue
-        yield [each for _, each in headings], "\n".join(lines[begins : token.map[0]])
+        yield [item for _, item in headings], "\n".join(lines[begins : token.map[0]])
         begins, level = token.map[1], int(token.tag[1])
-        headings = [each for each in headings if each[0] < level and not (each[0] == 0 and each[1] == said)]
-        headings.append((level, " ".join(said.split())))
-    yield [each for _, each in headings], "\n".join(lines[begins:])
+        headings = [item for item in headings if item[0] < level and not (item[0] == 0 and item[1] == heading)]
+        headings.append((level, " ".join(heading.split())))
+    yield [item for _, item in headings], "\n".join(lines[begins:])
 
 
 def _front_matter(text: str) -> tuple[dict[str, Any], str, str | None]:
     """Return the front matter, the text after it, and a problem with it.
 
-    A file that only begins with a rule has no front matter.
+    A file that only begins with a horizontal rule has no front matter.
     """
     head, _, rest = text.partition("\n")
     lines = rest.split("\n") if head.rstrip() == "---" else []
@@ -85,8 +85,8 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str, str | None]:
         return {}, text, None
     body = "\n".join(lines[end + 1 :])
     try:
-        said: object = yaml.safe_load(front)
-        plain = _plain(said, iter(range(MAX_VALUES)))
+        value: object = yaml.safe_load(front)
+        plain = _plain(value, iter(range(MAX_VALUES)))
     except StopIteration:
         return {}, body, "its front matter repeats itself by `*`, and is left out"
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError):
@@ -97,32 +97,36 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str, str | None]:
 
 
 def _told(front: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """Return the tags, date and metadata of a front matter as fields of a memory, and a note on what cannot be used."""
+    """Return the tags, date and metadata of a front matter as memory fields, and a note on unusable ones."""
     notes: list[str] = []
-    given: dict[str, Any] = {}
-    said = front.get("tags", front.get("tag"))
-    if isinstance(said, str):
-        said = said.split(",") if "," in said else said.split()
-    tags = [str(tag).strip().removeprefix("#") for tag in cast("list[object]", said)] if isinstance(said, list) else []
-    kept = [tag for tag in dict.fromkeys(tags) if tag and len(tag) <= MAX_TAG_CHARACTERS][:MAX_TAGS]
-    if kept:
-        given["tags"] = kept
-    if len(kept) < len(set(tags) - {""}):
+    fields: dict[str, Any] = {}
+    raw_tags = front.get("tags", front.get("tag"))
+    if isinstance(raw_tags, str):
+        raw_tags = raw_tags.split(",") if "," in raw_tags else raw_tags.split()
+    tags = (
+        [str(tag).strip().removeprefix("#") for tag in cast("list[object]", raw_tags)]
+        if isinstance(raw_tags, list)
+        else []
+    )
+    usable_tags = [tag for tag in dict.fromkeys(tags) if tag and len(tag) <= MAX_TAG_CHARACTERS][:MAX_TAGS]
+    if usable_tags:
+        fields["tags"] = usable_tags
+    if len(usable_tags) < len(set(tags) - {""}):
         notes.append(f"of its tags those over {MAX_TAG_CHARACTERS} characters, or after the first {MAX_TAGS}")
     name = next((name for name in _DATES if front.get(name) not in (None, "")), None)
     if name is not None:
         try:
-            given["valid_from"] = moment_of(front[name])
+            fields["valid_from"] = moment_of(front[name])
         except ValueError:
             notes.append(f"its {name} {str(front[name])[:40]!r}, which is no date")
     others = {key: value for key, value in front.items() if key not in ("tags", "tag")}
     if others:
-        given["metadata"] = others
-    return given, f"left out: {'; '.join(notes)}" if notes else None
+        fields["metadata"] = others
+    return fields, f"left out: {'; '.join(notes)}" if notes else None
 
 
 def _plain(value: object, budget: Iterator[int]) -> JsonValue:
-    """Return a value of YAML as JSON. Raises StopIteration for one of too many values: `*a` repeats all of `&a`."""
+    """Return a YAML value as JSON. Raises StopIteration above the value limit, since `*a` repeats all of `&a`."""
     next(budget)
     if value is None or isinstance(value, str | bool | int):
         return value

@@ -1,4 +1,4 @@
-"""What a file yields: records, and keys that tell files and places apart. Pure."""
+"""Records read from a file, and keys that identify files and positions in them. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _ZONE_NAMES = ("UTC", "GMT")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One thing in a file: its place, and either a memory to store or the problem with it.
+    """One record of a file: its place, and either a memory to store or the problem with it.
 
-    `note`: what of it is left out of the memory, and why.
+    `note`: the omitted parts, with the reason.
     """
 
     place: str
@@ -38,7 +38,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that is imported. `name`: shown to people, relative to the folder; `path`: absolute, part of each key."""
+    """An imported file. `name`: display name, relative to the folder; `path`: absolute, part of each key."""
 
     name: str
     path: str
@@ -47,9 +47,9 @@ class Source:
         return fitted(f"{self.path}#{place}")
 
     def scoped(self, identity: str) -> str:
-        """Return an id of the file's own, such as that of a conversation, so that no other file has the same.
+        """Return an id of this file, such as that of a conversation, that no other file has.
 
-        A UUID, or another id of that length, is the same conversation in each file that holds it.
+        A UUID, or another id of that length, denotes the same conversation in every file.
         """
         return fitted(identity if len(identity) >= _WORLDWIDE_ID_CHARACTERS else f"{self.path}#{identity}")
 
@@ -60,7 +60,7 @@ def source_of(file: Path, root: Path) -> Source:
 
 
 def fitted(text: str) -> str:
-    """Return a label of at most 255 characters; the beginning of a longer one is replaced by its hash."""
+    """Return a label of at most 255 characters; the start of a longer one is replaced by its hash."""
     if len(text) <= MAX_LABEL:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_HASH_CHARACTERS]
@@ -68,7 +68,7 @@ def fitted(text: str) -> str:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Yield paragraphs, gathered up to MAX_SECTION_CHARACTERS; one that is longer alone is cut. Indentation stays."""
+    """Yield paragraphs, joined up to MAX_SECTION_CHARACTERS; a longer paragraph is split. Indentation stays."""
     gathered = ""
     for paragraph in re.split(r"\n\s*\n", text):
         for piece in _cut(paragraph.strip("\n").rstrip()):
@@ -91,10 +91,12 @@ def _cut(paragraph: str) -> Iterator[str]:
 
 
 def moment_of(value: object) -> datetime | None:
-    """Return a time as products write it; None for an empty one.
+    """Return a time in any of the formats that products export; None for an empty one.
 
-    Seconds, milliseconds, microseconds or nanoseconds since 1970 as numbers or as text, RFC 3339 and other ISO 8601,
-    RFC 2822, "2024-05-01 10:00:00 UTC", and the objects of MongoDB and Firestore. Raises ValueError for all else.
+    Supported: seconds, milliseconds, microseconds or nanoseconds since 1970 as numbers or text, RFC 3339 and other
+    ISO 8601, RFC 2822, "2024-05-01 10:00:00 UTC", and the objects of MongoDB and Firestore.
+
+    Raises ValueError for anything else.
     """
     match value:
         case None | "":
@@ -123,7 +125,7 @@ def moment_of(value: object) -> datetime | None:
 
 
 def _since_1970(value: float) -> datetime:
-    """`value`: seconds, or parts of them by its size: no date of these centuries is ambiguous."""
+    """Return a time since 1970. The unit of `value` follows from its size, which is unambiguous in these centuries."""
     size = abs(value)
     try:
         for least, per_second in ((_NANOSECONDS_FROM, 1e9), (_MICROSECONDS_FROM, 1e6), (_MILLISECONDS_FROM, 1e3)):

@@ -1,4 +1,4 @@
-"""An import: records into batches, and the fate of each."""
+"""Import records in batches, and report the outcome of each."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ BATCH = 250
 
 @dataclass(slots=True)
 class Summary:
-    """Counts receipts by status, and names each rejected record with its reason.
+    """Counts receipts by status, and lists each rejected record with its reason.
 
-    `notes`: what of stored records was left out, by place.
+    `notes`: omitted parts of stored records, by place.
     """
 
     statuses: Counter[str] = field(default_factory=Counter[str])
@@ -35,9 +35,9 @@ class Summary:
 async def run_import(
     memory: Memory, records: Iterable[Record], progress: Callable[[int], None] | None = None
 ) -> Summary:
-    """Store all good records, in transactions of 250; vectors follow in the background.
+    """Store all valid records, in transactions of 250; vectors follow in the background.
 
-    A record that breaks a rule is rejected alone. Can be stopped and run again: what is stored already is `unchanged`.
+    An invalid record is rejected alone. An import can be stopped and run again: stored records are `unchanged`.
     """
     summary = Summary()
     batch: list[Record] = []

@@ -1,1 +1,1 @@
-"""External tools: what they are for, when to use them, what they take. Keeps does not call them."""
+"""External tools: their purpose, when to use them, and their input. Keeps does not call them."""

@@ -1,4 +1,4 @@
-"""The operations of an OpenAPI 3 document as tools. Pure. Nothing outside the document is read."""
+"""Read the operations of an OpenAPI 3 document as tools. Pure; nothing outside the document is read."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_.:-]+")
 
 
 def tools_of(document: dict[str, Any], prefix: str | None) -> tuple[list[dict[str, Any]], list[str]]:
-    """What each operation says of itself, as the fields of a tool; and what was left out, with the reason.
+    """Return each operation as the fields of a tool; and the omissions, with the reason for each.
 
-    Raises ValidationFailedError for what is no OpenAPI 3 document, or leads outside itself.
+    Raises ValidationFailedError if it is not an OpenAPI 3 document, or refers to something outside itself.
     """
     if not str(document.get("openapi", "")).startswith("3."):
         raise ValidationFailedError("openapi must be an OpenAPI 3 document, with its version in `openapi`")
     paths = document.get("paths")
     if not isinstance(paths, dict) or not paths:
         raise ValidationFailedError("the OpenAPI document has no paths")
-    found: list[dict[str, Any]] = []
+    tools: list[dict[str, Any]] = []
     left: list[str] = []
     parts = _Parts(document)
-    for path, held in paths.items():
-        item = parts.target(held)
+    for path, path_item in paths.items():
+        item = parts.target(path_item)
         for method in METHODS:
             operation = item.get(method) if isinstance(item, dict) else None
             if not isinstance(operation, dict):
                 continue
-            if len(found) >= MOST_OPERATIONS:
+            if len(tools) >= MOST_OPERATIONS:
                 left.append(f"{method.upper()} {path}: more than {MOST_OPERATIONS} operations")
                 continue
             tool = _tool(document, path, method, operation, prefix)
@@ -41,8 +41,8 @@ def tools_of(document: dict[str, Any], prefix: str | None) -> tuple[list[dict[st
                 tool["input_schema"] = _input(parts.begun(), item, operation)
             except _TooLongError:
                 left.append(f"{tool['name']}: its input is too long to be told; it is named without")
-            found.append(tool)
-    return found, left
+            tools.append(tool)
+    return tools, left
 
 
 def _tool(
@@ -61,14 +61,16 @@ def _tool(
 
 
 def _input(parts: _Parts, item: dict[str, Any], operation: dict[str, Any]) -> dict[str, Any] | None:
-    """JSON Schema of what an operation takes. Raises _TooLongError."""
+    """Return the JSON Schema of an operation's input. Raises _TooLongError."""
     properties: dict[str, Any] = {}
     required: list[str] = []
-    for each in [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]:
-        parameter = parts.target(each)
+    for listed in [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]:
+        parameter = parts.target(listed)
         if isinstance(parameter, dict) and parameter.get("name"):
-            said = parts.resolved(parameter.get("schema") or {})
-            properties[str(parameter["name"])] = _described(said, parts.resolved(parameter.get("description")))
+            schema_of_parameter = parts.resolved(parameter.get("schema") or {})
+            properties[str(parameter["name"])] = _described(
+                schema_of_parameter, parts.resolved(parameter.get("description"))
+            )
             if parameter.get("required"):
                 required.append(str(parameter["name"]))
     body = parts.target(operation.get("requestBody") or {})
@@ -104,24 +106,23 @@ def _auth(document: dict[str, Any], operation: dict[str, Any]) -> str | None:
 
 
 class _TooLongError(Exception):
-    """What an operation takes cannot be told."""
+    """The input schema of an operation is too long."""
 
 
 class _Parts:
-    """Resolves parts of a document, for each operation up to a bound: schemas may contain themselves, many times
-    over."""
+    """Resolves references in a document. The size per operation is limited, since schemas may contain themselves."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
         self._left = MAX_SCHEMA
 
     def begun(self) -> _Parts:
-        """For the next operation."""
+        """Reset the size limit for the next operation."""
         self._left = MAX_SCHEMA
         return self
 
     def target(self, part: Any) -> Any:
-        """A part, or what it refers to."""
+        """Return a part, or the part that it refers to."""
         for _ in range(MOST_REFERENCES):
             reference = part.get("$ref") if isinstance(part, dict) else None
             if not isinstance(reference, str):
@@ -129,15 +130,15 @@ class _Parts:
             if not reference.startswith("#/"):
                 raise ValidationFailedError(f"$ref may only lead inside the document, and {reference[:200]!r} does not")
             part = self._document
-            for each in reference[2:].split("/"):
-                key = each.replace("~1", "/").replace("~0", "~")
+            for step in reference[2:].split("/"):
+                key = step.replace("~1", "/").replace("~0", "~")
                 part = part.get(key) if isinstance(part, dict) else None
             if part is None:
                 raise ValidationFailedError(f"$ref {reference[:200]!r} leads nowhere")
         raise ValidationFailedError("a $ref of the OpenAPI document leads to itself")
 
     def resolved(self, part: Any, depth: int = 0) -> Any:
-        """A part with what it refers to in its place, down to some depth. Raises _TooLongError."""
+        """Return a part with all references replaced, down to MOST_DEPTH. Raises _TooLongError."""
         part = self.target(part)
         self._left -= 2 + (len(part) if isinstance(part, str) else 0)
         if self._left < 0:
@@ -145,8 +146,8 @@ class _Parts:
         if depth > MOST_DEPTH:
             return {}
         if isinstance(part, list):
-            return [self.resolved(each, depth + 1) for each in part]
+            return [self.resolved(item, depth + 1) for item in part]
         if not isinstance(part, dict):
             return part
         self._left -= sum(map(len, part))
-        return {name: self.resolved(each, depth + 1) for name, each in part.items()}
+        return {name: self.resolved(value, depth + 1) for name, value in part.items()}

@@ -1,4 +1,4 @@
-"""The part of tools that agents may look up."""
+"""The part of tools, which agents may look up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of tools. Each is a memory under its name: found by meaning, replayed, exported and erased as one."""
+"""The registry of tools. Each tool is a memory under its name, and is searched, exported and erased like one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAID = ("purpose", "when_to_use", "input_schema", "auth")
 
 
 class ToolService:
-    """What agents of a tenant are told that they could call."""
+    """The tools that a tenant's agents may call."""
 
     def __init__(self, database: Database, memories: MemoryService, recall: RecallService, clock: Clock) -> None:
         self._database = database
@@ -36,7 +36,7 @@ class ToolService:
         return _tool(one_of(receipt.memory, "the tool was not stored"))
 
     async def import_openapi(self, scope: Scope, wanted: ToolImport) -> ToolsImported:
-        """Raises ValidationFailedError."""
+        """Add the operations of an OpenAPI document. Raises ValidationFailedError."""
         found, left = await asyncio.to_thread(tools_of, dict(wanted.openapi), wanted.prefix)
         tools = [validated(NewTool, {**each, "visibility": wanted.visibility}) for each in found]
         told = [_memory(each) for each in tools]
@@ -44,7 +44,7 @@ class ToolService:
         return ToolsImported(names=tuple(each.name for each in tools), left_out=tuple(left))
 
     async def list(self, scope: Scope, wanted: ToolQuery) -> list[Tool]:
-        """By name; with a query, best first."""
+        """Return the tools by name; with a query, best first."""
         if wanted.query is not None:
             return await self._search(scope, wanted.query, min(wanted.limit, MAX_LIMIT))
         async with self._database.scoped(scope) as tx:
@@ -58,7 +58,7 @@ class ToolService:
         return [_tool(hit.memory, hit.score) for hit in found.hits if isinstance(hit.memory.value, dict)]
 
     async def remove(self, scope: Scope, name: str) -> Receipt:
-        """Raises NotFoundError."""
+        """Remove a tool. Raises NotFoundError."""
         try:
             return await self._memories.forget(scope, None, TOOLS, name, hard=False)
         except NotFoundError:

@@ -1,1 +1,1 @@
-"""Items: JSON values under a namespace and a key, as frameworks with a store of their own keep them."""
+"""Items: JSON values under a namespace and a key, for agent frameworks with a store interface."""

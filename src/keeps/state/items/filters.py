@@ -16,10 +16,10 @@ MAX_CONDITIONS = 200
 
 
 def compile_filter(wanted: Mapping[str, JsonValue] | None, first_parameter: int) -> Condition:
-    """Return a condition on `items.value` whose values are bound from `$first_parameter` on.
+    """Return a condition on `items.value` with values bound from `$first_parameter` on.
 
-    An item without the field passes none. Numbers compare with numbers and texts with texts. An object without
-    operators asks for these fields of an object, `{"$eq": {…}}` for that object and no other.
+    An item without the field matches nothing. Numbers compare with numbers and texts with texts. An object without
+    operators matches these fields of an object; `{"$eq": {…}}` matches exactly that object.
 
     Raises:
         ValidationFailedError: An operator is unknown, or there are more than MAX_CONDITIONS conditions.
@@ -36,15 +36,15 @@ class _Compiler:
         self.parts: list[str] = []
 
     def add_fields(self, place: str, wanted: Mapping[str, JsonValue]) -> None:
-        for field, said in wanted.items():
+        for field, expected in wanted.items():
             inner = f"({place} -> {self._bound(field, 'text')})"
-            if not isinstance(said, dict) or not said:
-                self._add(inner, "$eq", said)
-            elif any(name.startswith("$") for name in said):
-                for operator, value in said.items():
+            if not isinstance(expected, dict) or not expected:
+                self._add(inner, "$eq", expected)
+            elif any(name.startswith("$") for name in expected):
+                for operator, value in expected.items():
                     self._add(inner, operator, value)
             else:
-                self.add_fields(inner, said)
+                self.add_fields(inner, expected)
 
     def _add(self, place: str, operator: str, value: JsonValue) -> None:
         if len(self.parts) == MAX_CONDITIONS:

@@ -1,4 +1,4 @@
-"""The part of items, which frameworks store."""
+"""The part of items, which agent frameworks store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items: operations in order, in one transaction; what they are found by is embedded before it."""
+"""Items: operations in order, in one transaction. Their vectors are computed before it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from keeps.models.embedder import Embedder, Embedding
 from keeps.state.items import store
 from keeps.state.items.filters import compile_filter
 from keeps.state.items.store import EMBEDDED_CHARACTERS, WHOLE, ItemRow
-from keeps.store.db.answers import Answer, Kept
-from keeps.store.db.fitting import MOST_WHOLE, cost_of
+from keeps.store.db.answers import Answer, StoredAnswer
 from keeps.store.db.session import Database, Row, Tx
+from keeps.store.db.size_limits import MOST_WHOLE, cost_of
 from keeps.store.tenants.service import Introducer
 from keeps_client.errors import PayloadTooLargeError, UnavailableError, ValidationFailedError
 from keeps_client.models import (
@@ -45,33 +45,33 @@ Operation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | List
 
 
 AT_ONCE = 200
-"""So many items are read by one statement."""
+"""Maximum number of items read by one statement."""
 MOST_LISTINGS = 10
 MOST_SECONDS = 10.0
-"""How long the reading operations of a batch may take together."""
+"""Time limit for all reading operations of a batch."""
 ROW_BYTES = 500
-"""What an item takes in an answer beside its namespace, key and value."""
+"""Size of an item in an answer besides its namespace, key and value."""
 
 
 class _Budget:
-    """What the reading operations of a batch may answer together, and how long they may take."""
+    """Limits the size and the time of the reading operations of a batch."""
 
     def __init__(self) -> None:
         self._spent = 0
         self._ends = time.monotonic() + MOST_SECONDS
 
     def read(self, rows: Sequence[Row]) -> list[ItemRow]:
-        """Read rows, counted. Raises PayloadTooLargeError where it is too much by now."""
+        """Read rows and count their size. Raises PayloadTooLargeError above the limit."""
         self._count(sum(cost_of(row["value"], row["namespace"], row["key"]) + ROW_BYTES for row in rows))
         return [ItemRow.read(row) for row in rows]
 
     def names(self, namespaces: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """Count namespaces. Raises PayloadTooLargeError where it is too much by now."""
+        """Count the size of namespaces. Raises PayloadTooLargeError above the limit."""
         self._count(sum(ROW_BYTES + sum(map(len, labels)) for labels in namespaces))
         return namespaces
 
     def check_time(self) -> None:
-        """Raise PayloadTooLargeError where the operations took too long by now."""
+        """Raise PayloadTooLargeError if the operations have taken too long."""
         if time.monotonic() > self._ends:
             raise PayloadTooLargeError(
                 f"this batch reads for over {MOST_SECONDS:.0f} s; send its operations in several"
@@ -94,7 +94,7 @@ class ItemService:
         clock: Clock,
         notice: Callable[[Scope], None],
     ) -> None:
-        """`notice`: told whose items wait for their vectors."""
+        """`notice`: called with the scope of items that wait for vectors."""
         self._database = database
         self._introducer = introducer
         self._embedder = embedder
@@ -102,22 +102,24 @@ class ItemService:
         self._notice = notice
 
     async def read(self, scope: Scope, batch: ItemReads) -> ItemResults:
-        """Get, search and list. Times to live begin anew after that, where it was asked."""
+        """Get, search and list. Afterwards times to live are renewed if requested."""
         _check_listings(batch.operations)
         return ItemResults.model_construct(results=await self._read(scope, batch.operations, batch.omit_expired))
 
     async def batch(self, scope: Scope, batch: ItemBatch) -> ItemResults:
-        """Operations in order, all of them or none. While the model is away items are stored, and found by meaning when
-        it is back."""
+        """Run operations in order, all of them or none.
+
+        While the model is away, items are stored without vectors, and found by meaning once they have them.
+        """
         ops = batch.operations
         _check_listings(ops)
-        if not any(isinstance(each, PutItem | DeleteItem | SweepItems) for each in ops):
+        if not any(isinstance(op, PutItem | DeleteItem | SweepItems) for op in ops):
             return ItemResults.model_construct(results=await self._read(scope, ops, batch.omit_expired))
         questions = await self._questions(scope, ops)
-        embedded, waiting = await self._embedded(scope, [each for each in ops if isinstance(each, PutItem)])
+        embedded, waiting = await self._embedded(scope, [op for op in ops if isinstance(op, PutItem)])
 
         again = partial(self._read_again, ops, questions, omit_expired=batch.omit_expired)
-        answer: Answer[ItemResults] = Answer(lambda _: Kept(True), again)
+        answer: Answer[ItemResults] = Answer(lambda _: StoredAnswer(True), again)
         write = self._introducer.writing(scope, answer)
         async for attempt in write:
             async with attempt as tx:
@@ -128,14 +130,12 @@ class ItemService:
                 for kind, group in itertools.groupby(ops, type):
                     same = list(group)
                     if kind is PutItem:
-                        put = [each for each in same if isinstance(each, PutItem)]
+                        put = [op for op in same if isinstance(op, PutItem)]
                         await self._put(tx, put, puts, embedded, waiting)
                         puts += len(put)
                         results += [ItemResult() for _ in put]
                     elif kind is DeleteItem:
-                        gone = [
-                            (store.stored(each.namespace), each.key) for each in same if isinstance(each, DeleteItem)
-                        ]
+                        gone = [(store.stored(op.namespace), op.key) for op in same if isinstance(op, DeleteItem)]
                         await store.delete(tx, gone, self._clock())
                         results += [ItemResult() for _ in gone]
                     elif kind is SweepItems:
@@ -157,7 +157,7 @@ class ItemService:
         embedded: Mapping[int, dict[str, Embedding]],
         waiting: Set[int],
     ) -> None:
-        """Store items; of several puts of one key the last. `before`: number of puts of the batch before these."""
+        """Store items; only the last of several puts of one key. `before`: number of the batch's puts before these."""
         last = {(put.namespace, put.key): position for position, put in enumerate(puts)}
         chosen = sorted(last.values())
         vectors = {row: embedded.get(before + position, {}) for row, position in enumerate(chosen)}
@@ -168,7 +168,7 @@ class ItemService:
     async def _read_again(
         self, ops: Sequence[Operation], questions: dict[str, HalfVector], tx: Tx, _: object, *, omit_expired: bool
     ) -> ItemResults:
-        """Answer a repeated batch: what was written stays written, and what was read is read anew."""
+        """Answer a repeated batch: writes are not repeated, and reads run again."""
         results: list[ItemResult] = []
         budget = _Budget()
         for operation in ops:
@@ -179,23 +179,23 @@ class ItemService:
         return ItemResults.model_construct(results=results)
 
     async def all_namespaces(self, scope: Scope, limit: int, after: str) -> Page[UserNamespaces]:
-        """Users of the tenant and where they have items: about `limit` namespaces at once."""
-        found: list[UserNamespaces] = []
+        """Return users of the tenant with their namespaces, about `limit` namespaces at a time."""
+        users: list[UserNamespaces] = []
         count = 0
         async with self._database.scoped(scope) as tx:
             owners = await store.owners(tx, after, limit)
             for user_id in owners:
                 await tx.become(Scope(scope.tenant_id, user_id))
                 names = await store.namespaces(tx, None)
-                found.append(UserNamespaces(user_id=user_id, namespaces=names))
+                users.append(UserNamespaces(user_id=user_id, namespaces=names))
                 count += len(names)
                 if count >= limit:
                     break
-        more = len(found) < len(owners) or len(owners) == limit
-        return Page(items=found, next_cursor=found[-1].user_id if more and found else None)
+        more = len(users) < len(owners) or len(owners) == limit
+        return Page(items=users, next_cursor=users[-1].user_id if more and users else None)
 
     async def sweep_user(self, scope: Scope, now: datetime) -> int:
-        """Remove the user's items whose time is over at a moment; return their number."""
+        """Delete the user's items that have expired at `now`. Return their number."""
         removed = 0
         while True:
             done = 0
@@ -226,38 +226,38 @@ class ItemService:
         touched: list[UUID],
         budget: _Budget,
     ) -> list[ItemResult]:
-        """Operations that read. `touched`: of which items the time to live begins anew."""
+        """Run reading operations. `touched`: receives the rows whose time to live is to be renewed."""
         now = self._clock()
         living_at = now if omit_expired else None
-        held: dict[tuple[str, str], Row] = {}
-        gets = list({(store.stored(each.namespace), each.key) for each in ops if isinstance(each, GetItem)})
+        stored_rows: dict[tuple[str, str], Row] = {}
+        gets = list({(store.stored(op.namespace), op.key) for op in ops if isinstance(op, GetItem)})
         for start in range(0, len(gets), AT_ONCE):
-            found = await store.get(tx, gets[start : start + AT_ONCE], living_at)
-            held |= {(row["namespace"], row["key"]): row for row in found}
+            hits = await store.get(tx, gets[start : start + AT_ONCE], living_at)
+            stored_rows |= {(row["namespace"], row["key"]): row for row in hits}
         names: list[tuple[str, ...]] | None = None
         results: list[ItemResult] = []
-        for each in ops:
+        for op in ops:
             budget.check_time()
             rows: list[ItemRow] = []
-            match each:
+            match op:
                 case GetItem():
-                    row = held.get((store.stored(each.namespace), each.key))
+                    row = stored_rows.get((store.stored(op.namespace), op.key))
                     rows = budget.read([] if row is None else [row])
                     results.append(_result(item=rows[0].item() if rows else None))
                 case SearchItems():
-                    kept, more = await self._search(tx, each, questions, living_at)
-                    rows = budget.read(kept)
+                    hit_rows, more = await self._search(tx, op, questions, living_at)
+                    rows = budget.read(hit_rows)
                     items = [row.item() for row in rows]
-                    results.append(_result(items=items, more=more or len(kept) == AT_ONCE < each.limit))
+                    results.append(_result(items=items, more=more or len(hit_rows) == AT_ONCE < op.limit))
                 case ListKeys():
-                    found = await store.keys(tx, each.prefix, each.after, living_at, each.limit)
-                    results.append(_result(items=[row.item() for row in budget.read(found)]))
+                    hits = await store.keys(tx, op.prefix, op.after, living_at, op.limit)
+                    results.append(_result(items=[row.item() for row in budget.read(hits)]))
                 case ListNamespaces():
                     names = await store.namespaces(tx, living_at) if names is None else names
-                    results.append(_result(namespaces=budget.names(await asyncio.to_thread(matching, names, each))))
+                    results.append(_result(namespaces=budget.names(await asyncio.to_thread(matching, names, op))))
                 case _:
                     raise AssertionError("an operation that reads is one of four")
-            if isinstance(each, GetItem | SearchItems) and each.refresh_ttl:
+            if isinstance(op, GetItem | SearchItems) and op.refresh_ttl:
                 touched += [row.row_id for row in rows if row.ttl_minutes is not None]
         return results
 
@@ -273,7 +273,7 @@ class ItemService:
         return await store.nearest(tx, search.prefix, question, model, condition, living_at, limit, search.offset)
 
     async def _questions(self, scope: Scope, ops: Sequence[Operation]) -> dict[str, HalfVector]:
-        """Each question as a vector; none without a model."""
+        """Return the vector of each question; none without a model."""
         texts = list(dict.fromkeys(each.query for each in ops if isinstance(each, SearchItems) and each.query))
         vectors = await self._vectors(scope, texts) if texts and self._embedder else []
         return {text: HalfVector(each.sentence) for text, each in zip(texts, vectors, strict=bool(vectors))}
@@ -281,25 +281,27 @@ class ItemService:
     async def _embedded(
         self, scope: Scope, puts: Sequence[PutItem]
     ) -> tuple[dict[int, dict[str, Embedding]], Set[int]]:
-        """By the position of a put: the vectors of its texts, by name; and which wait for theirs, since the model is
-        away."""
+        """Return the vectors of each put's texts, by position and field, and the positions without vectors.
+
+        Those wait for their vectors, because the model is away.
+        """
         if self._embedder is None:
             return {}, frozenset()
         texts = [
             (position, field, text)
-            for position, each in enumerate(puts)
-            if each.index
-            for field, text in (each.texts if each.texts is not None else {WHOLE: store.whole_text(each.value)}).items()
+            for position, put in enumerate(puts)
+            if put.index
+            for field, text in (put.texts if put.texts is not None else {WHOLE: store.whole_text(put.value)}).items()
             if text
         ]
-        found: dict[int, dict[str, Embedding]] = {}
+        embeddings: dict[int, dict[str, Embedding]] = {}
         try:
             vectors = await self._vectors(scope, [text for _, _, text in texts]) if texts else []
         except UnavailableError:
             return {}, {position for position, _, _ in texts}
         for (position, field, _), vector in zip(texts, vectors, strict=True):
-            found.setdefault(position, {})[field] = vector
-        return found, frozenset()
+            embeddings.setdefault(position, {})[field] = vector
+        return embeddings, frozenset()
 
     async def _vectors(self, scope: Scope, texts: Sequence[str]) -> list[Embedding]:
         assert self._embedder is not None
@@ -308,26 +310,26 @@ class ItemService:
 
 
 def _check_listings(ops: Sequence[Operation]) -> None:
-    """Each looks at all namespaces of the user."""
+    """Raise ValidationFailedError for too many namespace listings, since each reads all namespaces of the user."""
     if sum(isinstance(each, ListNamespaces) for each in ops) > MOST_LISTINGS:
         raise ValidationFailedError(f"a batch lists namespaces at most {MOST_LISTINGS} times; send several")
 
 
 def matching(names: Sequence[tuple[str, ...]], wanted: ListNamespaces) -> list[tuple[str, ...]]:
-    """Of namespaces in order those that a listing asks for. Pure."""
+    """Return the namespaces that a listing asks for, cut to its depth, sorted. Pure."""
 
     def fits(part: Sequence[str], pattern: Sequence[str]) -> bool:
         return len(part) == len(pattern) and all(
-            asked in ("*", label) for label, asked in zip(part, pattern, strict=True)
+            wildcard in ("*", label) for label, wildcard in zip(part, pattern, strict=True)
         )
 
-    found = [
-        each
-        for each in names
-        if fits(each[: len(wanted.prefix)], wanted.prefix)
-        and fits(each[len(each) - len(wanted.suffix) :] if len(wanted.suffix) <= len(each) else (), wanted.suffix)
+    matches = [
+        labels
+        for labels in names
+        if fits(labels[: len(wanted.prefix)], wanted.prefix)
+        and fits(labels[len(labels) - len(wanted.suffix) :] if len(wanted.suffix) <= len(labels) else (), wanted.suffix)
     ]
-    cut = sorted({each[: wanted.max_depth] for each in found})
+    cut = sorted({labels[: wanted.max_depth] for labels in matches})
     return cut[wanted.offset : wanted.offset + wanted.limit]
 
 
@@ -338,5 +340,5 @@ def _result(
     *,
     more: bool = False,
 ) -> ItemResult:
-    """Every field is given: what is left out, pydantic would look up anew each time."""
+    """Return a result. All fields are set explicitly, because pydantic looks up missing ones on each access."""
     return ItemResult.model_construct(item=item, items=list(items), namespaces=list(namespaces), removed=0, more=more)

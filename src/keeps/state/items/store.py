@@ -1,4 +1,4 @@
-"""Statements on items. Every function takes the transaction first."""
+"""Run the statements on items. Every function takes the transaction first."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from keeps.base.clock import new_id
 from keeps.models.embedder import Embedding
-from keeps.store.db.fitting import fetch_page, fetch_whole
 from keeps.store.db.session import Row, Tx
+from keeps.store.db.size_limits import fetch_page, fetch_whole
 from keeps.store.db.statements import Condition, Statements
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent
@@ -23,13 +23,13 @@ from keeps_client.models import Item, PutItem
 QUERIES = Statements("keeps.state.items")
 VALUE = ("value",)
 WHOLE = "$"
-"""The field whose text is the whole value."""
+"""Name of the field whose text is the whole value."""
 _END = "\U0010ffff"
 PASS_LEAST, PASS_FACTOR, FEW = 250, 25, 1_500
-"""How many pass the first look, for each that is wanted; among few there is none."""
+"""Candidates that pass from signs to full vectors: a minimum, and a factor of the limit; up to FEW items all pass."""
 SWEPT_AT_ONCE = 500
 EMBEDDED_CHARACTERS = 2_000
-"""A model reads about so much of a text."""
+"""Number of characters of a text that the model reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class Unindexed:
-    """An item without vectors of a model, and the texts that it is found by."""
+    """An item without vectors of a model, and the texts to embed."""
 
     row_id: UUID
     namespace: str
@@ -76,7 +76,7 @@ class Unindexed:
 
 
 def stored(labels: Sequence[str]) -> str:
-    """A namespace as it is stored: what is below it begins with it, and nothing else does."""
+    """Return a namespace as stored: a prefix of exactly the namespaces below it."""
     return "".join(f"{label}." for label in labels)
 
 
@@ -85,13 +85,13 @@ def labels_of(namespace: str) -> tuple[str, ...]:
 
 
 def between(labels: Sequence[str]) -> tuple[str, str]:
-    """The range of a namespace and all below it."""
+    """Return the range of a namespace and all namespaces below it."""
     start = stored(labels)
-    return start, f"{start[:-1]}/" if start else _END  # the character after a period
+    return start, f"{start[:-1]}/" if start else _END  # The character after a period.
 
 
 async def get(tx: Tx, wanted: Sequence[tuple[str, str]], living_at: datetime | None) -> list[Row]:
-    """Those that are there."""
+    """Return the items that exist."""
     sides = [each[0] for each in wanted], [each[1] for each in wanted]
     rows = await fetch_whole(tx, QUERIES["items_get"], *_who(tx), *sides, living_at, columns=VALUE)
     return list(rows)
@@ -100,7 +100,7 @@ async def get(tx: Tx, wanted: Sequence[tuple[str, str]], living_at: datetime | N
 async def newest(
     tx: Tx, labels: Sequence[str], condition: Condition, living_at: datetime | None, limit: int, offset: int
 ) -> tuple[Sequence[Row], bool]:
-    """The newest of a namespace and below, and whether there are more that would be too much at once."""
+    """Return the newest items of a namespace and below, and whether there are more that exceed one read."""
     asked = (*_who(tx), *between(labels), living_at, limit, offset, *condition.values)
     return await fetch_page(tx, QUERIES["items_newest"].where(condition), *asked, limit=limit, columns=VALUE)
 
@@ -115,8 +115,10 @@ async def nearest(
     limit: int,
     offset: int,
 ) -> tuple[Sequence[Row], bool]:
-    """The nearest to a question, best first, and whether there are more. With a condition the distance of all that pass
-    it is measured."""
+    """Return the items nearest to a question, best first, and whether there are more.
+
+    With a condition, the distance of all matching items is computed.
+    """
     values = (*_who(tx), *between(labels), living_at, limit, offset, model, question)
     if condition.sql == "true":
         passing = max(PASS_LEAST, PASS_FACTOR * (limit + offset))
@@ -128,7 +130,7 @@ async def nearest(
 async def keys(
     tx: Tx, labels: Sequence[str], after: tuple[Sequence[str], str] | None, living_at: datetime | None, limit: int
 ) -> list[Row]:
-    """One page of keys, without their values. `after`: the namespace and key of the last one before."""
+    """Return one page of keys, without values. `after`: the namespace and key of the previous page's last item."""
     place = ("", "") if after is None else (stored(after[0]), after[1])
     return await tx.fetch(QUERIES["items_keys"], *_who(tx), *between(labels), living_at, *place, limit)
 
@@ -146,17 +148,19 @@ async def put(
     model: str | None,
     now: datetime,
 ) -> None:
-    """Store items of different keys, with the vectors of each (by position) and their events. `waiting`: the positions
-    of those whose vectors are made later."""
-    done = await _put(tx, [_image(tx, each, 1, now, now) for each in new], now)
+    """Store items of different keys with their vectors (by position) and events.
+
+    `waiting`: positions of the items that get their vectors later.
+    """
+    done = await _put(tx, [_image(tx, item, 1, now, now) for item in new], now)
     changed = [row["row_id"] for row in done if row["version"] > 1]
     if changed:
         await tx.execute(QUERIES["items_unlink"], tx.scope.tenant_id, changed)
     rows = {(row["namespace"], row["key"]): row["row_id"] for row in done}
     vectors = [
-        (stored(new[position].namespace), rows[stored(new[position].namespace), new[position].key], field, each)
+        (stored(new[position].namespace), rows[stored(new[position].namespace), new[position].key], field, vector)
         for position, fields in embedded.items()
-        for field, each in fields.items()
+        for field, vector in fields.items()
     ]
     if vectors and model is not None:
         await _insert_vectors(tx, model, vectors)
@@ -182,7 +186,7 @@ def _image(tx: Tx, new: PutItem, version: int, created_at: datetime, updated_at:
 
 
 async def _put(tx: Tx, images: Sequence[Mapping[str, object]], now: datetime) -> list[Row]:
-    """Store rows with their events; what is there keeps its row_id."""
+    """Store rows with their events. Existing rows keep their row_id."""
     done = await tx.fetch(QUERIES["items_put"], json.dumps(images, ensure_ascii=False))
     news = [
         NewEvent(
@@ -201,7 +205,7 @@ async def _put(tx: Tx, images: Sequence[Mapping[str, object]], now: datetime) ->
 
 
 async def add(tx: Tx, new: PutItem, version: int, created_at: datetime, updated_at: datetime) -> bool:
-    """Store an imported item with its event, to be indexed later; False where one is there already."""
+    """Store an imported item with its event, to be indexed later. Return False if it already exists."""
     if await get(tx, [(stored(new.namespace), new.key)], None):
         return False
     await _put(tx, [_image(tx, new, version, created_at, updated_at)], updated_at)
@@ -221,13 +225,13 @@ async def _insert_vectors(tx: Tx, model: str, vectors: Sequence[tuple[str, UUID,
 
 
 async def delete(tx: Tx, wanted: Sequence[tuple[str, str]], now: datetime) -> int:
-    """Remove items and what their events say; how many were there."""
+    """Delete items and redact their events. Return the number deleted."""
     sides = [each[0] for each in wanted], [each[1] for each in wanted]
     return await _gone(tx, await tx.fetch(QUERIES["items_delete"], *_who(tx), *sides), now)
 
 
 async def sweep(tx: Tx, now: datetime) -> int:
-    """Remove some of the items that are over, and what their events say; how many."""
+    """Delete some of the expired items and redact their events. Return the number deleted."""
     return await _gone(tx, await tx.fetch(QUERIES["items_over"], *_who(tx), now, SWEPT_AT_ONCE), now)
 
 
@@ -264,30 +268,32 @@ async def to_index(tx: Tx, model: str, limit: int) -> list[Unindexed]:
 async def insert_vectors(
     tx: Tx, model: str, items: Sequence[Unindexed], embedded: Sequence[Mapping[str, Embedding]]
 ) -> int:
-    """Store vectors of items that still say what was embedded; of how many."""
-    versions = await tx.fetch(QUERIES["item_versions"], *_who(tx), [each.row_id for each in items])
+    """Store vectors of the items that have not changed since they were read. Return the number stored."""
+    versions = await tx.fetch(QUERIES["item_versions"], *_who(tx), [item.row_id for item in items])
     still = {(row["row_id"], row["version"]) for row in versions}
-    kept = [
+    current = [
         (item, fields) for item, fields in zip(items, embedded, strict=True) if (item.row_id, item.version) in still
     ]
-    vectors = [(item.namespace, item.row_id, field, each) for item, fields in kept for field, each in fields.items()]
+    vectors = [
+        (item.namespace, item.row_id, field, vector) for item, fields in current for field, vector in fields.items()
+    ]
     await _insert_vectors(tx, model, vectors)
-    await tx.execute(QUERIES["item_pending_done"], tx.scope.tenant_id, [item.row_id for item, _ in kept])
-    return len(kept)
+    await tx.execute(QUERIES["item_pending_done"], tx.scope.tenant_id, [item.row_id for item, _ in current])
+    return len(current)
 
 
 async def delete_other_models(tx: Tx, model: str) -> None:
-    """Remove the vectors that models before this one left."""
+    """Delete the vectors of all models except this one."""
     await tx.execute(QUERIES["item_vectors_of_other_models_delete"], *_who(tx), model)
 
 
 async def owners(tx: Tx, after: str, limit: int) -> list[str]:
-    """Users of the tenant who have items, after one."""
+    """Return users of the tenant who have items, after `after`."""
     return [row["user_id"] for row in await tx.fetch(QUERIES["item_owners"], after, limit)]
 
 
 def _texts(new: PutItem) -> dict[str, str] | None:
-    """As they are stored: none for what is not found by meaning, and no text for what is found by the whole value."""
+    """Return the texts to store: None for an item without vectors, {} for the whole value."""
     return None if not new.index or new.texts == {} else new.texts or {}
 
 

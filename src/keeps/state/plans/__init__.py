@@ -1,1 +1,1 @@
-"""Plans: goals on their way, with the state machine of their planner."""
+"""Plans: goals in progress, with the state machine of their planner."""

@@ -11,7 +11,7 @@ from keeps.base.cursors import read_cursor, write_cursor
 from keeps.base.scope import Scope, own_or_shared, shared, visibility_of
 from keeps.state.plans import store
 from keeps.state.sessions import store as sessions
-from keeps.store.db.answers import Answer, Kept, plain
+from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
@@ -36,26 +36,29 @@ async def _given(tx: Tx, found: JsonValue) -> Plan:
     return held
 
 
-PLAN: Answer[Plan] = Answer(lambda plan: Kept(plan.plan_id, [f"plan:{plan.plan_id}"]), _given)
+PLAN: Answer[Plan] = Answer(lambda plan: StoredAnswer(plan.plan_id, [f"plan:{plan.plan_id}"]), _given)
 COUNT = plain(int)
 ACTIVE = ("running", "paused")
 _NOT_STORED = ("expected_version", "context", "visibility")
 
 
 class PlanService:
-    """The plans of a user, each with its state machine. An id names one's own plan, else one that the tenant shares."""
+    """The plans of a user, each with its state machine.
+
+    An id names the user's own plan, else one that the tenant shares.
+    """
 
     def __init__(
         self, database: Database, introducer: Introducer, clock: Clock, *, visibility: Visibility = "private"
     ) -> None:
-        """`visibility`: of plans that name none."""
+        """`visibility`: the default for new plans."""
         self._database = database
         self._introducer = introducer
         self._clock = clock
         self._visibility = visibility
 
     async def create(self, scope: Scope, new: NewPlan) -> Plan:
-        """Store a new plan. Raises ConflictError where its id is taken, NotFoundError where its parent is not there."""
+        """Store a new plan. Raises ConflictError if its id is taken, NotFoundError if its parent does not exist."""
         plan_id = new.plan_id or str(new_id())
         scope = self._of(scope, new.visibility)
 
@@ -72,28 +75,28 @@ class PlanService:
         return write.result
 
     async def store_context(self, scope: Scope, new: NewPlanContext) -> PlanContext:
-        """Store the given fields of a plan's context; makes the plan where it is not there.
+        """Store the given fields of a plan's context; create the plan if it does not exist.
 
         Raises:
-            ConflictError: The plan has another version than `expected_version`.
-            ValidationFailedError: There is no such plan, and no goal event to make it.
+            ConflictError: The plan's version is not `expected_version`.
+            ValidationFailedError: The plan does not exist, and there is no goal event to create it.
         """
         scope = self._of(scope, new.visibility)
 
         write = self._introducer.writing(scope, PLAN)
         async for attempt in write:
             async with attempt as tx:
-                held = await store.get(tx, new.plan_id)
-                _check(held, new.expected_version, new.plan_id)
+                stored = await store.get(tx, new.plan_id)
+                _check(stored, new.expected_version, new.plan_id)
                 await self._join(tx, new.session_id)
-                if held is None:
+                if stored is None:
                     fields = {**new.model_dump(exclude={"plan_id", *_NOT_STORED}), "goal_event": _goal_event(new)}
                     write.result = self._new(scope, new.plan_id, {"status": "running", **fields})
                     await store.insert(tx, write.result)
                 else:
                     names = new.model_fields_set - {"plan_id", *_NOT_STORED}
-                    given = {name: value for name in names if (value := getattr(new, name)) is not None}
-                    write.result = await self._replace(tx, held, given)
+                    changes = {name: value for name in names if (value := getattr(new, name)) is not None}
+                    write.result = await self._replace(tx, stored, changes)
         return context_of(write.result)
 
     async def get(self, scope: Scope, plan_id: str) -> Plan:
@@ -104,14 +107,14 @@ class PlanService:
         return await own_or_shared(scope, read)
 
     async def by_correlation(self, scope: Scope, correlation_id: str) -> Plan:
-        """The plan that waits for this id. Raises NotFoundError."""
+        """Return the plan that waits for a correlation id. Raises NotFoundError."""
 
         async def read(scope: Scope) -> Plan:
             async with self._database.scoped(scope) as tx:
-                held = await store.by_correlation(tx, correlation_id)
-            if held is None:
+                plan = await store.by_correlation(tx, correlation_id)
+            if plan is None:
                 raise NotFoundError(f"no plan waits for {correlation_id!r}")
-            return held
+            return plan
 
         return await own_or_shared(scope, read)
 
@@ -126,45 +129,44 @@ class PlanService:
         limit: int,
         cursor: str | None,
     ) -> Page[Plan]:
-        """One page, newest first, of one's own plans or of those that the tenant shares. `active` means running or
-        paused."""
+        """Return one page of the user's own or the shared plans, newest first. `active` means running or paused."""
         scope = self._of(scope, visibility)
         after = read_cursor(cursor) if cursor else None
         statuses = ACTIVE if status == "active" else None if status is None else (status,)
         async with self._database.scoped(scope) as tx:
-            found, more = await store.page(tx, statuses, session_id, parent_plan_id, after, limit)
-        last = found[-1] if more else None
-        return Page(items=found, next_cursor=write_cursor(last.created_at, last.plan_id) if last else None)
+            plans, more = await store.page(tx, statuses, session_id, parent_plan_id, after, limit)
+        last = plans[-1] if more else None
+        return Page(items=plans, next_cursor=write_cursor(last.created_at, last.plan_id) if last else None)
 
     async def context(self, scope: Scope, plan_id: str) -> PlanContext:
-        """The state machine of a plan. Raises NotFoundError."""
+        """Return the state machine of a plan. Raises NotFoundError."""
         return context_of(await self.get(scope, plan_id))
 
     async def context_by_correlation(self, scope: Scope, correlation_id: str) -> PlanContext:
-        """That of the plan which waits for an id. Raises NotFoundError."""
+        """Return the state machine of the plan that waits for a correlation id. Raises NotFoundError."""
         return context_of(await self.by_correlation(scope, correlation_id))
 
     async def update_context(self, scope: Scope, plan_id: str, change: PlanContextChange) -> PlanContext:
         return context_of(await self.update(scope, plan_id, change))
 
     async def update(self, scope: Scope, plan_id: str, change: PlanChange | PlanContextChange) -> Plan:
-        """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
-        given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
+        """Change the given fields. Raises ConflictError if the stored version is not `expected_version`."""
+        changes = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
 
         async def change_plan(scope: Scope) -> Plan:
             write = self._database.writing(scope, PLAN)
             async for attempt in write:
                 async with attempt as tx:
-                    held = await self._held(tx, plan_id)
-                    _check(held, change.expected_version, plan_id)
+                    stored = await self._held(tx, plan_id)
+                    _check(stored, change.expected_version, plan_id)
                     await self._join(tx, change.session_id)
-                    write.result = await self._replace(tx, held, given)
+                    write.result = await self._replace(tx, stored, changes)
             return write.result
 
         return await own_or_shared(scope, change_plan)
 
     async def delete(self, scope: Scope, plan_id: str) -> Deleted:
-        """Remove a plan with its sub-plans, task contexts, working memory, and what events say of them, now."""
+        """Delete a plan with its sub-plans, task contexts and working memory, and redact their events, immediately."""
 
         async def delete_plan(scope: Scope) -> int:
             write = self._database.writing(scope, COUNT)
@@ -211,7 +213,7 @@ class PlanService:
 
 
 def context_of(plan: Plan) -> PlanContext:
-    """The plan as its state machine sees it."""
+    """Return the state machine of a plan."""
     return PlanContext.model_construct(**{name: getattr(plan, name) for name in PlanContext.model_fields})
 
 

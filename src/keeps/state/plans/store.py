@@ -1,4 +1,4 @@
-"""Statements on plans."""
+"""Run the statements on plans."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import datetime
 
 from keeps.base.clock import new_id
 from keeps.base.scope import visibility_of
-from keeps.store.db.fitting import fetch_page
 from keeps.store.db.session import Row, Tx
+from keeps.store.db.size_limits import fetch_page
 from keeps.store.db.statements import Statements
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent
@@ -37,9 +37,9 @@ async def page(
     after: tuple[datetime, str] | None,
     limit: int,
 ) -> tuple[list[Plan], bool]:
-    """One page, newest first; and whether there are more."""
+    """Return one page, newest first, and whether there are more."""
     created_at, plan_id = after or (None, None)
-    kept, more = await fetch_page(
+    rows, more = await fetch_page(
         tx,
         QUERIES["plan_list"],
         tx.scope.tenant_id,
@@ -53,11 +53,11 @@ async def page(
         limit=limit,
         columns=("goal_data", "state"),
     )
-    return [plan_from_row(row) for row in kept], more
+    return [plan_from_row(row) for row in rows], more
 
 
 async def insert(tx: Tx, plan: Plan) -> bool:
-    """Store a new plan with its event; False where it is there already."""
+    """Store a new plan with its event. Return False if it already exists."""
     image = _image(plan)
     if await tx.fetch_row(QUERIES["plan_insert"], image) is None:
         return False
@@ -72,17 +72,18 @@ async def replace(tx: Tx, plan: Plan) -> None:
 
 
 async def delete(tx: Tx, plan_id: str, now: datetime) -> list[str]:
-    """Remove a plan and those under it with their task contexts, working memory, and what events say of all these."""
+    """Delete a plan and its sub-plans with their task contexts and working memory, and redact their events."""
     who = (tx.scope.tenant_id, tx.scope.user_id)
     plans = [row["plan_id"] for row in await tx.fetch(QUERIES["plan_tree"], *who, plan_id)]
     tasks = [row["task_id"] for row in await tx.fetch(QUERIES["plan_tasks"], *who, plans)]
     await tx.execute(QUERIES["plan_delete"], *who, plan_id)
-    for each in plans:
-        await tx.execute(QUERIES["plan_redact"], each)
-    for each in tasks:
-        await tx.execute(QUERIES["task_redact"], each)
+    for row_id in plans:
+        await tx.execute(QUERIES["plan_redact"], row_id)
+    for row_id in tasks:
+        await tx.execute(QUERIES["task_redact"], row_id)
     news = [
-        NewEvent(new_id(), "plan.deleted", each, now, "private", tx.scope.agent_id, {"plan_id": each}) for each in plans
+        NewEvent(new_id(), "plan.deleted", row_id, now, "private", tx.scope.agent_id, {"plan_id": row_id})
+        for row_id in plans
     ]
     await events.append(tx, news)
     return plans

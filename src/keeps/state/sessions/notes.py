@@ -1,8 +1,8 @@
-"""Layer 1: notes of a conversation, folded message by message. Pure.
+"""Layer 1: notes of a conversation, updated with each message. Pure.
 
-A rolling summary (every five messages the sentences that matter most, in the order in which they were said), decisions
-and action items, tool results worth keeping, and the last messages. At most 50 items. All of it is read from the
-messages, which are stored as memories, so notes can be made again at any time.
+Notes consist of a rolling summary (every five messages the most important sentences, in the order in which they were
+said), decisions and action items, useful tool results, and the last messages: at most 50 items. They are derived from
+the messages, which are stored as memories, so they can be rebuilt at any time.
 """
 
 from __future__ import annotations
@@ -53,17 +53,19 @@ def empty(session_id: str, now: datetime, kept: timedelta = KEPT) -> SessionNote
 
 
 def fold(notes: SessionNotes, messages: Sequence[Note], now: datetime, kept: timedelta = KEPT) -> SessionNotes:
-    """The notes after further messages (as notes of kind `message`, with their whole text)."""
+    """Return the notes with further messages, given as notes of kind `message` with their whole text."""
     items = list(notes.items)
     summary, count = notes.summary, notes.message_count
     for message in messages:
         items.append(message.model_copy(update={"text": _cut(message.text)}))
-        found = _worth_noting(message)
-        if found is not None and not any(each.text == found.text and each.kind == found.kind for each in items):
-            items.append(found)
+        highlight = _worth_noting(message)
+        if highlight is not None and not any(
+            item.text == highlight.text and item.kind == highlight.kind for item in items
+        ):
+            items.append(highlight)
         count += 1
         if count % SUMMARISED_EVERY == 0:
-            summary = summarise(summary, [each for each in items if each.kind == "message"][-SUMMARISED_EVERY:])
+            summary = summarise(summary, [item for item in items if item.kind == "message"][-SUMMARISED_EVERY:])
     return SessionNotes(
         session_id=notes.session_id,
         summary=summary,
@@ -75,22 +77,24 @@ def fold(notes: SessionNotes, messages: Sequence[Note], now: datetime, kept: tim
 
 
 def summarise(summary: str, messages: Sequence[Note]) -> str:
-    """The summary with the sentences of some messages that matter most, within its length: the least important go
-    first."""
-    known = [line.removeprefix("- ") for line in summary.splitlines() if line]
+    """Return the summary with the most important sentences of some messages.
+
+    Above its maximum length, the least important lines are dropped.
+    """
+    lines = [line.removeprefix("- ") for line in summary.splitlines() if line]
     for message in messages:
         if message.role in ("system", "tool"):
             continue
         for sentence in _sentences(message.text):
-            if _weight(sentence, message.role) > _PLAIN and sentence not in known:
-                known.append(sentence if message.role == "user" else f"(agent) {sentence}")
-    while sum(len(each) + 3 for each in known) > SUMMARY_CHARACTERS:
-        known.remove(min(known, key=_weight_of_line))
-    return "\n".join(f"- {each}" for each in known)
+            if _weight(sentence, message.role) > _PLAIN and sentence not in lines:
+                lines.append(sentence if message.role == "user" else f"(agent) {sentence}")
+    while sum(len(each) + 3 for each in lines) > SUMMARY_CHARACTERS:
+        lines.remove(min(lines, key=_weight_of_line))
+    return "\n".join(f"- {each}" for each in lines)
 
 
 def digest(notes: SessionNotes) -> str:
-    """A conversation in a few lines: its summary, what was decided and is to do; or else what was said last."""
+    """Return a conversation in a few lines: its summary, decisions and action items, or else its last messages."""
     lines = notes.summary.splitlines()
     for kind, title in (("decision", "Decided: "), ("action_item", "To do: ")):
         lines += [
@@ -139,7 +143,7 @@ def _worth_noting(message: Note) -> Note | None:
 
 
 def _fitting(items: list[Note]) -> list[Note]:
-    """At most 50: of messages only the last, then the oldest of the rest go."""
+    """Return at most 50 items: only the last messages, then without the oldest of the others."""
     said = [each for each in items if each.kind == "message"]
     spare = set(map(id, said[:-RECENT]))
     kept = [each for each in items if id(each) not in spare]

@@ -8,7 +8,7 @@ from keeps.base.clock import Clock, new_id
 from keeps.base.cursors import read_cursor, write_cursor
 from keeps.base.scope import Scope
 from keeps.state.sessions import store
-from keeps.store.db.answers import Answer, Kept, plain
+from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError
@@ -22,7 +22,7 @@ async def _given(tx: Tx, found: JsonValue) -> Session:
     return held
 
 
-SESSION: Answer[Session] = Answer(lambda made: Kept(made.session_id, [f"session:{made.session_id}"]), _given)
+SESSION: Answer[Session] = Answer(lambda made: StoredAnswer(made.session_id, [f"session:{made.session_id}"]), _given)
 DONE = plain(bool)
 
 
@@ -35,7 +35,7 @@ class SessionService:
         self._clock = clock
 
     async def create(self, scope: Scope, new: NewSession) -> Session:
-        """Store a new session. Raises ConflictError, which carries it, where its id is taken."""
+        """Store a new session. Raises ConflictError with the stored session if its id is taken."""
         session_id = new.session_id or str(new_id())
 
         write = self._introducer.writing(scope, SESSION)
@@ -57,11 +57,11 @@ class SessionService:
                     updated_at=now,
                 )
                 if not await store.insert(tx, session):
-                    held = await self._held(tx, session_id)
+                    stored = await self._held(tx, session_id)
                     raise ConflictError(
                         f"session {session_id!r} is there already",
-                        current_version=held.version,
-                        current=held.model_dump(mode="json"),
+                        current_version=stored.version,
+                        current=stored.model_dump(mode="json"),
                     )
                 write.result = session
         return write.result
@@ -71,29 +71,34 @@ class SessionService:
             return await self._held(tx, session_id)
 
     async def page(self, scope: Scope, ended: bool | None, limit: int, cursor: str | None) -> Page[Session]:
-        """One page, newest first; with `ended`, of the sessions that ended or of those that did not."""
+        """Return one page, newest first; with `ended` only sessions that have ended, or only those that have not."""
         after = read_cursor(cursor) if cursor else None
         async with self._database.scoped(scope) as tx:
-            found, more = await store.page(tx, ended, after, limit)
-        last = found[-1] if more else None
-        return Page(items=found, next_cursor=write_cursor(last.created_at, last.session_id) if last else None)
+            sessions, more = await store.page(tx, ended, after, limit)
+        last = sessions[-1] if more else None
+        return Page(items=sessions, next_cursor=write_cursor(last.created_at, last.session_id) if last else None)
 
     async def update(self, scope: Scope, session_id: str, change: SessionChange) -> Session:
-        """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
+        """Change the given fields. Raises ConflictError if the stored version is not `expected_version`."""
         write = self._database.writing(scope, SESSION)
         async for attempt in write:
             async with attempt as tx:
-                held = await self._held(tx, session_id)
-                if change.expected_version not in (None, held.version):
+                stored = await self._held(tx, session_id)
+                if change.expected_version not in (None, stored.version):
                     raise ConflictError(
-                        f"session {session_id!r} has version {held.version}, not {change.expected_version}",
-                        current_version=held.version,
-                        current=held.model_dump(mode="json"),
+                        f"session {session_id!r} has version {stored.version}, not {change.expected_version}",
+                        current_version=stored.version,
+                        current=stored.model_dump(mode="json"),
                     )
                 now = self._clock()
-                given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
-                moved = {"version": held.version + 1, "updated_at": now, "last_interaction": now, "last_activity": now}
-                session = held.model_copy(update=given | moved)
+                changes = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
+                moved = {
+                    "version": stored.version + 1,
+                    "updated_at": now,
+                    "last_interaction": now,
+                    "last_activity": now,
+                }
+                session = stored.model_copy(update=changes | moved)
                 await store.replace(tx, session)
                 write.result = session
         return write.result

@@ -1,4 +1,4 @@
-"""Statements on sessions."""
+"""Run the statements on sessions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from uuid import UUID
 from keeps.base.clock import new_id
 from keeps.base.scope import Scope
 from keeps.base.text.trust import origin_of
-from keeps.store.db.fitting import fetch_page
 from keeps.store.db.session import Row, Tx
+from keeps.store.db.size_limits import fetch_page
 from keeps.store.db.statements import Statements
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent
@@ -28,7 +28,7 @@ async def get(tx: Tx, session_id: str) -> Session | None:
 async def page(
     tx: Tx, ended: bool | None, after: tuple[datetime, str] | None, limit: int
 ) -> tuple[list[Session], bool]:
-    """One page, newest first; and whether there are more."""
+    """Return one page, newest first, and whether there are more."""
     created_at, session_id = after or (None, None)
     asked = (tx.scope.tenant_id, tx.scope.user_id, created_at, session_id, limit + 1, ended)
     kept, more = await fetch_page(tx, QUERIES["session_list"], *asked, limit=limit, columns=("metadata",))
@@ -36,7 +36,7 @@ async def page(
 
 
 async def insert(tx: Tx, session: Session) -> bool:
-    """Store a new session with its event; False where it is there already."""
+    """Store a new session with its event. Return False if it already exists."""
     image = _image(session)
     if await tx.fetch_row(QUERIES["session_insert"], image) is None:
         return False
@@ -45,7 +45,7 @@ async def insert(tx: Tx, session: Session) -> bool:
 
 
 async def ensure(tx: Tx, session_id: str, now: datetime) -> None:
-    """Make the session that something names, unless it is there."""
+    """Create a session that is referred to, unless it exists."""
     await insert(
         tx,
         Session(
@@ -71,7 +71,7 @@ async def replace(tx: Tx, session: Session) -> None:
 
 
 async def delete(tx: Tx, session_id: str, now: datetime) -> bool:
-    """Remove a session, and what its events say; its plans stay, without a session."""
+    """Delete a session and redact its events; its plans stay, without a session."""
     who = (tx.scope.tenant_id, tx.scope.user_id, session_id)
     plans = await tx.fetch(QUERIES["session_leave"], *who)
     if await tx.fetch_row(QUERIES["session_delete"], *who) is None:
@@ -116,44 +116,46 @@ async def put_notes(tx: Tx, notes: SessionNotes, consolidate_at: datetime) -> No
 
 
 async def notes_due(tx: Tx, now: datetime, limit: int) -> list[tuple[str, SessionNotes]]:
-    """Of conversations that ended, or were left, and whose essence is not kept yet: whose notes, and the notes."""
+    """Return the notes of ended or abandoned conversations that are not consolidated yet, each with its owner."""
     rows = await tx.fetch(QUERIES["session_notes_due"], tx.scope.tenant_id, tx.scope.user_id, now, limit)
     return [(row["agent_id"], SessionNotes.model_validate_json(row["notes"])) for row in rows]
 
 
 async def notes_done(tx: Tx, notes: SessionNotes, agent_id: str, again_at: datetime | None = None) -> None:
-    """Consolidated, or with `again_at` to be later; notes that went on meanwhile stay as they are."""
+    """Mark notes as consolidated, or with `again_at` as due later. Notes that have changed since are left alone."""
     who = (tx.scope.tenant_id, tx.scope.user_id, notes.session_id, agent_id)
     await tx.execute(QUERIES["session_notes_consolidated"], *who, notes.message_count, again_at)
 
 
 async def messages(tx: Tx, session_id: str, limit: int, agent_id: str = "") -> list[tuple[UUID, Note]]:
-    """The last messages of a conversation, oldest first, with the ids of their memories; with `agent_id` only that
-    agent's."""
+    """Return the last messages of a conversation, oldest first, each with its memory id.
+
+    `agent_id`: only messages of this agent.
+    """
     who = (tx.scope.tenant_id, tx.scope.user_id, session_id)
     rows = await tx.fetch(QUERIES["session_messages"], *who, limit, agent_id)
-    found: list[tuple[UUID, Note]] = []
+    notes: list[tuple[UUID, Note]] = []
     for row in reversed(rows):
         own = origin_of(row["role"], row["source"], json.loads(row["metadata"])) == "own"
         note = Note(
             kind="message", text=row["content"], role=(row["role"] or "user") if own else "tool", at=row["valid_from"]
         )
-        found.append((row["memory_id"], note))
-    return found
+        notes.append((row["memory_id"], note))
+    return notes
 
 
 async def drop_notes(tx: Tx, session_id: str) -> None:
-    """Notes that were made of something that is forgotten: they are made again when they are asked for."""
+    """Delete notes derived from something forgotten. They are rebuilt on demand."""
     await tx.execute(QUERIES["session_notes_drop"], tx.scope.tenant_id, tx.scope.user_id, session_id)
 
 
 async def made_of(tx: Tx, memory_id: UUID, session_id: str | None) -> list[UUID]:
-    """What was made of a message: facts that were read in it, and the summaries of its conversation."""
+    """Return what was derived from a message: its facts, and the summaries of its conversation."""
     who = (tx.scope.tenant_id, tx.scope.user_id)
     rows = await tx.fetch(QUERIES["memories_made_of"], *who, str(memory_id), session_id)
     return [row["memory_id"] for row in rows]
 
 
 def notes_owner(scope: Scope) -> str:
-    """The agent whose own token asks: it has notes of its own, of what it may see; empty for the user's."""
+    """Return the agent of an agent's token, which has its own notes of what it may see; empty for the user's."""
     return scope.bound_agent

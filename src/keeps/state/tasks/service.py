@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from keeps.base.clock import Clock
 from keeps.base.scope import Scope, own_or_shared, shared, visibility_of
 from keeps.state.tasks import store
-from keeps.store.db.answers import Answer, Kept, plain
+from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
@@ -24,45 +24,45 @@ async def _given(tx: Tx, found: JsonValue) -> TaskContext:
     return await _held(tx, str(found))
 
 
-TASK: Answer[TaskContext] = Answer(lambda task: Kept(task.task_id, [f"task:{task.task_id}"]), _given)
+TASK: Answer[TaskContext] = Answer(lambda task: StoredAnswer(task.task_id, [f"task:{task.task_id}"]), _given)
 DONE = plain(bool)
 
 
 class TaskService:
-    """Delegated work of a user, waiting for results.
+    """Delegated work of a user that waits for results.
 
-    `details` of an answer: sub-tasks with all that is known of them, or their ids alone, as the source documents' SDK
-    reads them. An id names one's own task, else one that the tenant shares.
+    An id names the user's own task, else one that the tenant shares.
+    `details`: return sub-tasks with all their fields, or only their ids, as the SDK of the source documents expects.
     """
 
     def __init__(
         self, database: Database, introducer: Introducer, clock: Clock, *, visibility: Visibility = "private"
     ) -> None:
-        """`visibility`: of tasks that name none."""
+        """`visibility`: the default for new tasks."""
         self._database = database
         self._introducer = introducer
         self._clock = clock
         self._visibility = visibility
 
     async def store(self, scope: Scope, new: NewTaskContext, *, details: bool = True) -> TaskContext:
-        """Store a task context; one that is there is replaced. Raises ConflictError on another `expected_version`."""
+        """Store or replace a task context. Raises ConflictError if the stored version is not `expected_version`."""
         scope = shared(scope) if (new.visibility or self._visibility) == "tenant" else scope
 
         write = self._introducer.writing(scope, TASK)
         async for attempt in write:
             async with attempt as tx:
-                held = await store.get(tx, new.task_id)
-                _check(held, new.expected_version, new.task_id)
+                stored = await store.get(tx, new.task_id)
+                _check(stored, new.expected_version, new.task_id)
                 now = self._clock()
                 task = TaskContext(
                     **new.model_dump(exclude={"expected_version", "user_id", "context", "sub_tasks", "visibility"}),
-                    sub_tasks=with_known(new.sub_tasks, held.sub_tasks if held else []),
+                    sub_tasks=with_known(new.sub_tasks, stored.sub_tasks if stored else []),
                     tenant_id=scope.tenant_id,
                     user_id=scope.user_id,
                     visibility=visibility_of(scope.user_id),
                     agent_id=scope.agent_id,
-                    version=held.version + 1 if held else 1,
-                    created_at=held.created_at if held else now,
+                    version=stored.version + 1 if stored else 1,
+                    created_at=stored.created_at if stored else now,
                     updated_at=now,
                 )
                 await store.put(tx, task)
@@ -77,50 +77,50 @@ class TaskService:
         return _answer(await own_or_shared(scope, read), details)
 
     async def by_subtask(self, scope: Scope, sub_task_id: str, *, details: bool = True) -> TaskContext:
-        """The task that waits for a sub-task. Raises NotFoundError."""
+        """Return the task that waits for a sub-task. Raises NotFoundError."""
 
         async def read(scope: Scope) -> TaskContext:
             async with self._database.scoped(scope) as tx:
-                held = await store.by_subtask(tx, sub_task_id)
-            if held is None:
+                task = await store.by_subtask(tx, sub_task_id)
+            if task is None:
                 raise NotFoundError(f"no task waits for sub-task {sub_task_id!r}")
-            return held
+            return task
 
         return _answer(await own_or_shared(scope, read), details)
 
     async def update(
         self, scope: Scope, task_id: str, change: TaskContextChange, *, details: bool = True
     ) -> TaskContext:
-        """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
+        """Change the given fields. Raises ConflictError if the stored version is not `expected_version`."""
 
         async def change_task(scope: Scope) -> TaskContext:
             write = self._database.writing(scope, TASK)
             async for attempt in write:
                 async with attempt as tx:
-                    held = await _held(tx, task_id)
-                    _check(held, change.expected_version, task_id)
-                    given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
-                    if "sub_tasks" in given:
-                        given["sub_tasks"] = with_known(change.sub_tasks, held.sub_tasks)
-                    write.result = await self._put(tx, held, given)
+                    stored = await _held(tx, task_id)
+                    _check(stored, change.expected_version, task_id)
+                    changes = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
+                    if "sub_tasks" in changes:
+                        changes["sub_tasks"] = with_known(change.sub_tasks, stored.sub_tasks)
+                    write.result = await self._put(tx, stored, changes)
             return write.result
 
         return _answer(await own_or_shared(scope, change_task), details)
 
     async def put_sub_task(self, scope: Scope, task_id: str, sub_task_id: str, change: SubTaskChange) -> TaskContext:
-        """Add a sub-task or note what became of it; whatever else is in the task stays. Raises NotFoundError."""
-        given = change.model_dump(include=change.model_fields_set)
+        """Add a sub-task or update one; everything else in the task stays. Raises NotFoundError."""
+        changes = change.model_dump(include=change.model_fields_set)
 
         async def change_task(scope: Scope) -> TaskContext:
             write = self._database.writing(scope, TASK)
             async for attempt in write:
                 async with attempt as tx:
-                    held = await _held(tx, task_id)
-                    sub_tasks = with_sub_task(held.sub_tasks, sub_task_id, given)
+                    stored = await _held(tx, task_id)
+                    sub_tasks = with_sub_task(stored.sub_tasks, sub_task_id, changes)
                     if len(sub_tasks) > MOST_SUB_TASKS:
                         raise ValidationFailedError(f"a task has at most {MOST_SUB_TASKS:,} sub-tasks")
                     _check_size(sub_task_id, sub_tasks)
-                    write.result = await self._put(tx, held, {"sub_tasks": sub_tasks})
+                    write.result = await self._put(tx, stored, {"sub_tasks": sub_tasks})
             return write.result
 
         return await own_or_shared(scope, change_task)
@@ -146,22 +146,24 @@ class TaskService:
 
 
 def with_sub_task(sub_tasks: Sequence[JsonValue], sub_task_id: str, given: Mapping[str, JsonValue]) -> list[JsonValue]:
-    """The sub-tasks with what is known of one of them: set in its place, or added at the end as pending."""
+    """Return the sub-tasks with one of them updated in place, or added at the end as pending."""
     new: dict[str, JsonValue] = {"sub_task_id": sub_task_id, "status": "pending", **given}
     changed: list[JsonValue] = []
     there = False
-    for each in sub_tasks:
-        known: dict[str, JsonValue] = each if isinstance(each, dict) else {"sub_task_id": each, "status": "pending"}
-        if known["sub_task_id"] == sub_task_id:
+    for entry in sub_tasks:
+        sub_task: dict[str, JsonValue] = (
+            entry if isinstance(entry, dict) else {"sub_task_id": entry, "status": "pending"}
+        )
+        if sub_task["sub_task_id"] == sub_task_id:
             there = True
-            changed.append({**known, **given})
+            changed.append({**sub_task, **given})
         else:
-            changed.append(each)
+            changed.append(entry)
     return changed if there else [*changed, new]
 
 
 def _check_size(sub_task_id: str, sub_tasks: Sequence[JsonValue]) -> None:
-    """Raise ValidationFailedError where a sub-task grew larger than one that can be stored with its task."""
+    """Raise ValidationFailedError if a sub-task exceeds the size that can be stored with its task."""
     grown = next(each for each in sub_tasks if isinstance(each, dict) and each["sub_task_id"] == sub_task_id)
     try:
         storable_json(grown)
@@ -170,7 +172,7 @@ def _check_size(sub_task_id: str, sub_tasks: Sequence[JsonValue]) -> None:
 
 
 def with_known(sub_tasks: Sequence[JsonValue], held: Sequence[JsonValue]) -> list[JsonValue]:
-    """Return the sub-tasks, those that are ids with what `held` knows of them."""
+    """Return the sub-tasks; those given as ids get their details from `held`."""
     known = {each["sub_task_id"]: each for each in held if isinstance(each, dict)}
     return [known.get(each, each) if isinstance(each, str) else each for each in sub_tasks]
 

@@ -1,4 +1,4 @@
-"""Statements on task contexts."""
+"""Run the statements on task contexts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def put(tx: Tx, task: TaskContext) -> None:
 
 
 async def delete(tx: Tx, task_id: str, now: datetime) -> bool:
-    """Remove a task context, and what its events say."""
+    """Delete a task context and redact its events."""
     if await tx.fetch_row(QUERIES["task_delete"], tx.scope.tenant_id, tx.scope.user_id, task_id) is None:
         return False
     await tx.execute(QUERIES["task_redact"], task_id)

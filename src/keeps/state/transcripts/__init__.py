@@ -1,1 +1,1 @@
-"""Transcripts: conversations word for word, as frameworks keep them, with their state."""
+"""Transcripts: verbatim conversations and their state, as agent frameworks store them."""

@@ -1,4 +1,4 @@
-"""Transcripts: begin, read, append, delete; of two that append at once none loses an entry or a key."""
+"""Transcripts: create, read, append, delete. Concurrent appends lose no entry and no key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keeps.base.scope import Scope
 from keeps.state.transcripts import store
 from keeps.state.transcripts.store import OF_THE_USER, TranscriptRow
 from keeps.state.working import store as working
-from keeps.store.db.answers import Answer, Kept, plain
+from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
@@ -36,7 +36,7 @@ DONE = plain(bool)
 
 
 class TranscriptService:
-    """Conversations word for word, with the state that agents keep beside them."""
+    """Verbatim conversations, with the state that agents store with them."""
 
     def __init__(self, database: Database, introducer: Introducer, clock: Clock) -> None:
         self._database = database
@@ -44,7 +44,7 @@ class TranscriptService:
         self._clock = clock
 
     async def create(self, scope: Scope, app: str, new: NewTranscript) -> Transcript:
-        """Begin a transcript. Raises ConflictError where its id is taken."""
+        """Create a transcript. Raises ConflictError if its id is taken."""
         transcript_id = new.transcript_id or str(new_id())
         answer: Answer[Transcript] = Answer(lambda made: _kept(app, made.transcript_id), self._given)
         write = self._introducer.writing(scope, answer)
@@ -58,10 +58,10 @@ class TranscriptService:
         return write.result
 
     async def get(self, scope: Scope, part: TranscriptPart) -> Transcript:
-        """A transcript with a part of its entries. Raises NotFoundError."""
+        """Return a transcript with a part of its entries. Raises NotFoundError."""
         async with self._database.scoped(scope) as tx:
             row = await _held(tx, part.app, part.transcript_id)
-            found = await store.entries(
+            entries = await store.entries(
                 tx,
                 part.app,
                 part.transcript_id,
@@ -71,11 +71,11 @@ class TranscriptService:
                 limit=part.limit,
             )
             whole = await self._whole(tx, row)
-        more = bool(found) and found[-1].position < row.entry_count
-        return whole.model_copy(update={"entries": found, "next_after": found[-1].position if more else None})
+        more = bool(entries) and entries[-1].position < row.entry_count
+        return whole.model_copy(update={"entries": entries, "next_after": entries[-1].position if more else None})
 
     async def page(self, scope: Scope, app: str, limit: int, cursor: str | None) -> Page[TranscriptInfo]:
-        """One page, the one that was left alone longest first."""
+        """Return one page, least recently changed first."""
         after = read_cursor(cursor) if cursor else None
         async with self._database.scoped(scope) as tx:
             found = await store.page(tx, app, after, limit + 1)
@@ -84,7 +84,7 @@ class TranscriptService:
         return Page(items=infos, next_cursor=write_cursor(last.updated_at, last.transcript_id) if last else None)
 
     async def page_of_all(self, scope: Scope, app: str, limit: int, cursor: str | None) -> Page[TranscriptInfo]:
-        """One page of the transcripts of all users of the tenant, each read as the user whose it is."""
+        """Return one page of the transcripts of all users of the tenant. Each is read as its owner."""
         start, _, place = read_name(cursor).partition("\x1f") if cursor else ("", "", "")
         infos: list[TranscriptInfo] = []
         used = 0
@@ -101,8 +101,12 @@ class TranscriptService:
         return Page(items=infos)
 
     async def append(self, scope: Scope, app: str, transcript_id: str, change: TranscriptChange) -> Appended:
-        """Append entries and set keys, together or not at all. An entry that is stored just so already is not stored
-        again. Raises ConflictError where others wrote since `expected_version`, NotFoundError."""
+        """Append entries and set keys, all or none. An entry that is already stored unchanged is skipped.
+
+        Raises:
+            ConflictError: Others wrote since `expected_version`.
+            NotFoundError: There is no such transcript.
+        """
         answer: Answer[Appended] = Answer(
             lambda done: _kept(app, transcript_id, appended=done.appended), _appended_before
         )
@@ -202,7 +206,7 @@ class TranscriptService:
     async def _held_or_begun(
         self, tx: Tx, app: str, transcript_id: str, change: TranscriptChange
     ) -> tuple[TranscriptRow, bool]:
-        """Return the transcript to append to, and whether it was begun here, since it was not there."""
+        """Return the transcript to append to, and whether it was created here because it did not exist."""
         row = await store.get(tx, app, transcript_id)
         if row is not None:
             return row, False
@@ -262,7 +266,10 @@ def _missing(app: str, transcript_id: str) -> NotFoundError:
 async def _infos(
     tx: Tx, app: str, rows: list[TranscriptRow], *, user_state: bool = False, used: int = 0
 ) -> tuple[list[TranscriptInfo], int]:
-    """With their states: at least one, then as many as are not too much at once. And the bytes that are used by now."""
+    """Return transcripts with their states, and the bytes used so far.
+
+    At least one is returned, then as many as fit the limit of one answer.
+    """
     more = [OF_THE_USER] if user_state and rows else []
     sizes = await store.sizes(tx, app, [*more, *(row.transcript_id for row in rows)])
     for count, row in enumerate(rows):
@@ -296,10 +303,10 @@ async def _removed_before(_tx: Tx, stored: Any) -> RemovedEntry:
     raise NotFoundError(f"this request removed entry {stored['removed']} before; its content is gone")
 
 
-def _kept(app: str, transcript_id: str, **more: int) -> Kept:
-    return Kept({"app": app, "transcript_id": transcript_id, **more}, [f"transcript:{app}\x1f{transcript_id}"])
+def _kept(app: str, transcript_id: str, **more: int) -> StoredAnswer:
+    return StoredAnswer({"app": app, "transcript_id": transcript_id, **more}, [f"transcript:{app}\x1f{transcript_id}"])
 
 
 def _plan(app: str) -> str:
-    """Whose keys all users of the app share."""
+    """Return the id of the plan whose keys all users of the app share."""
     return f"{working.OF_AN_APP}{app}"

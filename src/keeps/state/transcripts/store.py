@@ -1,4 +1,4 @@
-"""Statements on transcripts. Every function takes the transaction first."""
+"""Run the statements on transcripts. Every function takes the transaction first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.base.clock import new_id
-from keeps.store.db.fitting import fetch_page
 from keeps.store.db.session import Tx
+from keeps.store.db.size_limits import fetch_page
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent
@@ -22,12 +22,12 @@ from keeps_client.models.transcripts import MAX_PART_BYTES
 
 QUERIES = Statements("keeps.state.transcripts")
 OF_THE_USER = ""
-"""In place of a transcript's id: state of the user in all transcripts of an app."""
+"""Transcript id of the user's state, which applies to all transcripts of an app."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptRow:
-    """A row of keeps.transcripts: a field here is a column there."""
+    """A row of keeps.transcripts. Each field is a column."""
 
     tenant_id: str
     user_id: str
@@ -42,7 +42,7 @@ class TranscriptRow:
 
     @property
     def about(self) -> str:
-        """What answers about it are about."""
+        """The name under which answers about this transcript are stored."""
         return f"transcript:{self.app}\x1f{self.transcript_id}"
 
     def info(self, state: Mapping[str, JsonValue], user_state: Mapping[str, JsonValue] | None = None) -> TranscriptInfo:
@@ -61,12 +61,12 @@ async def page(tx: Tx, app: str, after: tuple[datetime, str] | None, limit: int)
 
 
 async def owners(tx: Tx, app: str, start: str, limit: int) -> list[str]:
-    """Users of the tenant who have transcripts in an app, from `start` on."""
+    """Return users of the tenant who have transcripts in an app, from `start` on."""
     return [row["user_id"] for row in await tx.fetch(QUERIES["transcript_owners"], app, start, limit)]
 
 
 async def insert(tx: Tx, row: TranscriptRow, now: datetime) -> bool:
-    """Store a new transcript with its event; False where it is there already."""
+    """Store a new transcript with its event. Return False if it already exists."""
     image = _image(row)
     if await tx.fetch_row(QUERIES["transcript_insert"], image) is None:
         return False
@@ -81,7 +81,7 @@ async def replace(tx: Tx, row: TranscriptRow, now: datetime) -> None:
 
 
 async def delete(tx: Tx, row: TranscriptRow, now: datetime) -> None:
-    """Remove a transcript with its entries and its state, and what its events say."""
+    """Delete a transcript with its entries and its state, and redact its events."""
     which = (*_who(tx), row.app, row.transcript_id)
     told = [each["row_id"] for each in await tx.fetch(QUERIES["transcript_rows"], *which)]
     await tx.execute(QUERIES["values_delete"], *which)
@@ -105,13 +105,13 @@ async def entries(
 
 
 async def known(tx: Tx, app: str, transcript_id: str, new: Sequence[NewTranscriptEntry]) -> set[str]:
-    """The ids of those that are stored just so already."""
+    """Return the ids of the entries that are already stored unchanged."""
     given = json.dumps([{"entry_id": each.entry_id, "entry": each.entry} for each in new], ensure_ascii=False)
     return {row["entry_id"] for row in await tx.fetch(QUERIES["entries_known"], *_who(tx), app, transcript_id, given)}
 
 
 async def add_entries(tx: Tx, row: TranscriptRow, new: Sequence[NewTranscriptEntry], now: datetime) -> None:
-    """Append entries after the `entry_count` that the row says."""
+    """Append entries after the row's `entry_count`."""
     items = [
         {
             "tenant_id": row.tenant_id,
@@ -131,7 +131,7 @@ async def add_entries(tx: Tx, row: TranscriptRow, new: Sequence[NewTranscriptEnt
 
 
 async def remove_entries(tx: Tx, row: TranscriptRow, after: int, now: datetime) -> None:
-    """Remove the entries after a position, and what their events say."""
+    """Delete the entries after a position, and redact their events."""
     rows = await tx.fetch(QUERIES["entries_delete"], *_who(tx), row.app, row.transcript_id, after)
     gone = [each["row_id"] for each in rows]
     await tx.execute(QUERIES["entries_redact"], gone)
@@ -140,7 +140,7 @@ async def remove_entries(tx: Tx, row: TranscriptRow, after: int, now: datetime) 
 
 
 async def add_imported(tx: Tx, row: TranscriptRow, position: int, entry: NewTranscriptEntry) -> bool:
-    """Store an entry where it stood; False where one stands there already."""
+    """Store an entry at its original position. Return False if the position is occupied."""
     there = await entries(tx, row.app, row.transcript_id, after=position - 1, since=None, last=None, limit=1)
     if there and there[0].position == position:
         return False
@@ -149,7 +149,7 @@ async def add_imported(tx: Tx, row: TranscriptRow, position: int, entry: NewTran
 
 
 async def states(tx: Tx, app: str, transcript_ids: Collection[str]) -> dict[str, dict[str, JsonValue]]:
-    """The state of each transcript, and under '' the user's."""
+    """Return the state of each transcript, and under '' the user's."""
     found: dict[str, dict[str, JsonValue]] = {each: {} for each in transcript_ids}
     for row in await tx.fetch(QUERIES["values_get"], *_who(tx), app, list(transcript_ids)):
         found[row["transcript_id"]][row["key"]] = _json(row["value"])
@@ -157,7 +157,7 @@ async def states(tx: Tx, app: str, transcript_ids: Collection[str]) -> dict[str,
 
 
 async def sizes(tx: Tx, app: str, transcript_ids: Collection[str]) -> dict[str, int]:
-    """The bytes of the state of each transcript that has one."""
+    """Return the size in bytes of the state of each transcript that has one."""
     rows = await tx.fetch(QUERIES["values_sizes"], *_who(tx), app, list(transcript_ids))
     return {row["transcript_id"]: row["bytes"] for row in rows}
 
@@ -218,7 +218,7 @@ def _image(row: TranscriptRow) -> str:
 
 
 def _json(text: str | None) -> JsonValue:
-    """JSON's null is stored as NULL."""
+    """Return a value as JSON text. JSON's null is stored as NULL."""
     return None if text is None else json.loads(text)
 
 

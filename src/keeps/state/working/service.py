@@ -1,4 +1,4 @@
-"""Working memory: put, get, append, increment, delete; nothing is lost when two agents write at once."""
+"""Working memory: put, get, append, increment, delete. Concurrent writes of agents lose nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keeps.base.clock import Clock, new_id, utc_now
 from keeps.base.cursors import read_name, write_name
 from keeps.base.scope import Scope
 from keeps.state.working import store
-from keeps.store.db.answers import Answer, Kept, about_plan_state, plain
+from keeps.store.db.answers import Answer, StoredAnswer, about_plan_state, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent
@@ -46,7 +46,7 @@ async def _item(tx: Tx, found: dict[str, Any]) -> WorkingItem:
 
 
 async def _result(tx: Tx, found: dict[str, Any]) -> AtomicResult:
-    """What was answered where that is a number; else what stands there now."""
+    """Return the stored result of a change if it is a number, else the current value at its path."""
     if found["value"] is not None:
         return AtomicResult.model_validate(found)
     item = await _item(tx, found)
@@ -61,7 +61,7 @@ async def _result(tx: Tx, found: dict[str, Any]) -> AtomicResult:
 
 
 def _at(value: JsonValue, parts: Sequence[str]) -> JsonValue:
-    """Return what stands at a path into JSON. Raises LookupError or ValueError where there is nothing."""
+    """Return the value at a path into JSON. Raises LookupError or ValueError if there is none."""
     for part in parts:
         match value:
             case list():
@@ -78,10 +78,11 @@ def _number(value: JsonValue) -> JsonValue:
 
 
 ITEM: Answer[WorkingItem] = Answer(
-    lambda item: Kept({"plan_id": item.plan_id, "key": item.key}, about_plan_state(item.plan_id, item.key)), _item
+    lambda item: StoredAnswer({"plan_id": item.plan_id, "key": item.key}, about_plan_state(item.plan_id, item.key)),
+    _item,
 )
 RESULT: Answer[AtomicResult] = Answer(
-    lambda done: Kept(
+    lambda done: StoredAnswer(
         {**done.model_dump(mode="json"), "value": _number(done.value)}, about_plan_state(done.plan_id, done.key)
     ),
     _result,
@@ -99,7 +100,7 @@ class WorkingService:
         self._swept: dict[str, float] = {}
 
     async def put(self, scope: Scope, plan_id: str, new: NewWorkingItem) -> WorkingItem:
-        """Store a value. Raises ConflictError, which carries what is there, when `expected_version` is not."""
+        """Store a value. Raises ConflictError with the current value if its version is not `expected_version`."""
         write = self._introducer.writing(scope, ITEM)
         async for attempt in write:
             async with attempt as tx:
@@ -126,40 +127,42 @@ class WorkingService:
             return await store.get(tx, plan_id, key, self._clock())
 
     async def get(self, scope: Scope, plan_id: str, key: str) -> WorkingItem:
-        """One key with its version. Raises NotFoundError."""
+        """Return one key with its version. Raises NotFoundError."""
         return one_of(await self.find(scope, plan_id, key), f"plan {plan_id!r} has no key {key!r}")
 
     async def page(
         self, scope: Scope, plan_id: str, limit: int, cursor: str | None, *, values: bool = True
     ) -> Page[WorkingItem]:
-        """The keys of a plan, by key; without `values` each value is None."""
+        """Return one page of a plan's keys, in order; without `values` each value is None."""
         async with self._database.scoped(scope) as tx:
             after = read_name(cursor) if cursor else ""
             items, more = await store.page(tx, plan_id, self._clock(), after, limit, values=values)
         return Page(items=items, next_cursor=write_name(items[-1].key) if more else None)
 
     async def change(self, scope: Scope, new: AtomicChange) -> AtomicResult:
-        """Append, extend, merge or increment in one statement. Raises ValidationFailedError where something else is
-        there."""
-        operation, given = _operation(new)
+        """Append, extend, merge or increment in one statement.
+
+        Raises ValidationFailedError if the stored value has another type.
+        """
+        operation, operand = _operation(new)
         write = self._introducer.writing(scope, RESULT)
         async for attempt in write:
             async with attempt as tx:
                 await self._sweep(tx)
                 key, path, now = await self._place(tx, new)
                 write.result = await store.change(
-                    tx, new.plan_id, key, path, operation, given, now, workflow=new.workflow
+                    tx, new.plan_id, key, path, operation, operand, now, workflow=new.workflow
                 )
         return write.result
 
     async def delete(self, scope: Scope, plan_id: str, key: str) -> WorkingDeleted:
-        """Remove a key, its value, and its values in the log, now. Raises NotFoundError where there is none."""
+        """Delete a key and its value, and redact its events, immediately. Raises NotFoundError if there is none."""
         if not await self._remove(scope, plan_id, key):
             raise NotFoundError(f"plan {plan_id!r} has no key {key!r}")
         return WorkingDeleted(deleted=True, message=f"key {key!r} is deleted")
 
     async def clear(self, scope: Scope, plan_id: str, *, workflow: bool = False) -> WorkingCleared:
-        """Remove all keys of a plan, or all that a workflow made, their values, and their values in the log, now."""
+        """Delete all keys of a plan, or those made by a workflow, and redact their events, immediately."""
         count = await self._remove(scope, plan_id, None, workflow=workflow)
         return WorkingCleared(
             count_deleted=count, message=f"{count} keys are deleted" if count else "there were no keys"
@@ -185,7 +188,7 @@ class WorkingService:
         return write.result
 
     async def _place(self, tx: Tx, new: AtomicChange) -> tuple[str, list[str], datetime]:
-        """A path begins with a key; one that has points in it is meant whole where it is there."""
+        """Split a path into its key and the rest. A key that contains dots is used whole if it exists."""
         now = self._clock()
         path = new.path
         if new.whole or "." not in path or await store.get(tx, new.plan_id, path[:255], now) is not None:

@@ -1,4 +1,4 @@
-"""Statements on working memory."""
+"""Run the statements on working memory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from keeps.base.clock import new_id
-from keeps.store.db.fitting import fetch_page
 from keeps.store.db.session import Row, Tx
+from keeps.store.db.size_limits import fetch_page
 from keeps.store.db.statements import Statements
 from keeps.store.events import store as events
 from keeps.store.events.store import NewEvent
@@ -20,7 +20,7 @@ from keeps_client.models.common import storable_json
 
 QUERIES = Statements("keeps.state.working")
 OF_AN_APP = "app:"
-"""Begins the id of the plan whose keys all users of an app share: its transcripts carry them."""
+"""Prefix of the id of the plan whose keys all users of an app share through its transcripts."""
 MAX_APP_BYTES = 4 << 20
 
 
@@ -35,12 +35,12 @@ async def put(
     expected: int | None,
     workflow: bool = False,
 ) -> WorkingItem | None:
-    """Store a value; None where another version than the expected one is there.
+    """Store a value. Return None if the stored version is not the expected one.
 
     Raises:
-        ValidationFailedError: The state that an app shares would be too large.
+        ValidationFailedError: The shared state of an app would be too large.
     """
-    asked = (
+    parameters = (
         tx.scope.tenant_id,
         plan_id,
         key,
@@ -53,9 +53,9 @@ async def put(
         tx.scope.agent_id,
         workflow,
     )
-    row = await tx.fetch_row(QUERIES["working_put"], *asked)
+    row = await tx.fetch_row(QUERIES["working_put"], *parameters)
     if row is None and await _end(tx, plan_id, key, now):
-        row = await tx.fetch_row(QUERIES["working_put"], *asked)
+        row = await tx.fetch_row(QUERIES["working_put"], *parameters)
     await _check_app(tx, plan_id)
     return None if row is None else item_from_row(row)
 
@@ -71,16 +71,16 @@ async def change(
     *,
     workflow: bool = False,
 ) -> AtomicResult:
-    """Change a value where it stands.
+    """Change a value in place.
 
     Args:
         operation: append, extend, merge or increment.
         given: The item, the items, the entries or the number.
 
     Raises:
-        ValidationFailedError: The value would be larger than one that can be stored whole.
+        ValidationFailedError: The value would exceed the size that can be stored.
     """
-    asked = (
+    parameters = (
         tx.scope.tenant_id,
         plan_id,
         key,
@@ -93,9 +93,9 @@ async def change(
         tx.scope.agent_id,
         workflow,
     )
-    row = await tx.fetch_row(QUERIES["working_change"], *asked)
+    row = await tx.fetch_row(QUERIES["working_change"], *parameters)
     if row is None and await _end(tx, plan_id, key, now):
-        row = await tx.fetch_row(QUERIES["working_change"], *asked)
+        row = await tx.fetch_row(QUERIES["working_change"], *parameters)
     await _check_app(tx, plan_id)
     result = _result(plan_id, path, row)
     _check_size(key, result.value if row is None or row["whole"] is None else json.loads(row["whole"]))
@@ -108,7 +108,7 @@ async def get(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | No
 
 
 async def values(tx: Tx, plan_id: str, now: datetime) -> dict[str, JsonValue]:
-    """Return the values of the keys of a plan, as many as an app may share."""
+    """Return the values of a plan's keys, up to the number that an app may share."""
     row = await tx.fetch_row(QUERIES["working_values"], tx.scope.tenant_id, plan_id, now, MAX_APP_BYTES)
     return {} if row is None or row["values"] is None else json.loads(row["values"])
 
@@ -123,8 +123,7 @@ async def page(
 
 
 async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime, *, workflow: bool = False) -> list[str]:
-    """Remove one key or all, or all that a workflow made, and take their values out of the log. Returns the keys that
-    were there."""
+    """Delete one key, all keys, or those made by a workflow, and redact their events. Return the deleted keys."""
     rows = await tx.fetch(QUERIES["working_delete"], tx.scope.tenant_id, plan_id, key, now, workflow)
     for redacted in [row["key"] for row in rows] if workflow else [key]:
         await tx.execute(QUERIES["working_redact"], plan_id, redacted)
@@ -132,7 +131,7 @@ async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime, *, workfl
 
 
 async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
-    """Store an imported key with its event; False where it is there already."""
+    """Store an imported key with its event. Return False if it already exists."""
     row = await tx.fetch_row(
         QUERIES["working_add"],
         tx.scope.tenant_id,
@@ -160,13 +159,13 @@ async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
 
 
 async def sweep(tx: Tx, now: datetime) -> None:
-    """Remove keys of the tenant whose time is over, a little at a time, and take their values out of the log."""
+    """Delete some expired keys of the tenant, and redact their events."""
     for row in await tx.fetch(QUERIES["working_sweep"], tx.scope.tenant_id, now):
         await tx.execute(QUERIES["working_redact"], row["plan_id"], row["key"])
 
 
 async def _end(tx: Tx, plan_id: str, key: str, now: datetime) -> bool:
-    """Remove a key whose time is over, also from the log, so that what is written next is another key."""
+    """Delete an expired key and redact its events, so that the next write creates a new key."""
     if await tx.fetch_row(QUERIES["working_end"], tx.scope.tenant_id, plan_id, key, now) is None:
         return False
     await tx.execute(QUERIES["working_redact"], plan_id, key)
@@ -174,7 +173,7 @@ async def _end(tx: Tx, plan_id: str, key: str, now: datetime) -> bool:
 
 
 async def _check_app(tx: Tx, plan_id: str) -> None:
-    """Raise ValidationFailedError where the state that an app shares would be too large for every transcript of it."""
+    """Raise ValidationFailedError if the shared state of an app is too large to be part of each of its transcripts."""
     if not plan_id.startswith(OF_AN_APP):
         return
     row = await tx.fetch_row(QUERIES["working_bytes"], tx.scope.tenant_id, plan_id)

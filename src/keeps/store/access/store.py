@@ -44,7 +44,7 @@ async def find(database: Database, key_hash: bytes) -> Row | None:
     """Return a key's row, or None. Raises UnavailableError when no cell has it and one does not answer."""
     answers = await database.cells.everywhere(QUERIES["key_find"], key_hash, seconds=KEY_SECONDS)
     rows_by_cell = {cell: row for cell, rows in answers.items() for row in rows}
-    if len(rows_by_cell) > 1:  # a cell restored to a time before the tenant moved has an old row of the key
+    if len(rows_by_cell) > 1:  # A cell restored to a time before the tenant moved has an old row of the key.
         is_in = (await database.cells.trail(next(iter(rows_by_cell.values()))["tenant_id"]))[-1]
         return rows_by_cell.get(is_in)
     row = next(iter(rows_by_cell.values()), None)

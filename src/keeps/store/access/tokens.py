@@ -1,7 +1,7 @@
 """Validation of JSON Web Tokens.
 
-A token never chooses its algorithm: HS256 goes with the shared secret only, RS256 and ES256 with public keys of the
-JWKS only. Neither `alg: none` nor a public key used as a secret is accepted.
+A token never chooses its algorithm: HS256 is accepted with the shared secret only, RS256 and ES256 with public keys of
+the JWKS only. Neither `alg: none` nor a public key used as a secret is accepted.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Tokens:
         known = self._good.get(token)
         if known is not None and time.time() < known[0]:
             _, scope, kid, key = known
-            # A key that was taken away, or changed, opens nothing more, also not for a token that was seen before.
+            # A removed or changed key opens nothing, even for a token that was accepted before.
             if key is None or (self._public_keys is not None and await self._public_keys.get(kid) is key):
                 return scope
         claims, kid, key = await self._claims(token, LEEWAY_SECONDS if leeway_seconds is None else leeway_seconds)

@@ -20,7 +20,7 @@ ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredAnswer:
     """The stored form of an answer: JSON without contents, and the names of what it is about."""
 
     answer: JsonValue
@@ -35,7 +35,7 @@ class Answer(Generic[ResultT]):
     is gone.
     """
 
-    keep: Callable[[ResultT], Kept]
+    keep: Callable[[ResultT], StoredAnswer]
     give: Callable[[Tx, Any], Awaitable[ResultT]]
 
 
@@ -46,7 +46,7 @@ def plain(kind: type[ResultT]) -> Answer[ResultT]:
     async def give(_tx: Tx, kept: JsonValue) -> ResultT:
         return adapter.validate_python(kept)
 
-    return Answer(lambda result: Kept(adapter.dump_python(result, mode="json")), give)
+    return Answer(lambda result: StoredAnswer(adapter.dump_python(result, mode="json")), give)
 
 
 def about_plan_state(plan_id: str, key: str) -> list[str]:

@@ -150,13 +150,13 @@ class Cell:
         try:
             return await connection.fetch(statement.text, *values, timeout=seconds)
         except asyncio.CancelledError:
-            connection.terminate()  # it is still busy with this
+            connection.terminate()  # The connection is still busy with this query.
             raise
         except (asyncpg.PostgresError, *LOST) as error:
             if isinstance(error, TimeoutError):
                 connection.terminate()
             raise translated(error) or error from error
-        except AttributeError as error:  # asyncpg's, of a connection that was ended meanwhile
+        except AttributeError as error:  # asyncpg raises this for a connection that was closed meanwhile.
             if not connection.is_closed():
                 raise
             raise self._unreachable(error) from error
@@ -177,7 +177,7 @@ class Cell:
         No tenant is set on it, so it sees no tenant's rows. Raises UnavailableError when the server is gone.
         """
         connection = await self._acquire(self.pool)
-        self.pool.release(connection)  # the server is there, or was brought back
+        self.pool.release(connection)  # The server is reachable again.
         try:
             connection = await self._direct.connect_apart()
         except (asyncpg.PostgresError, *LOST) as error:

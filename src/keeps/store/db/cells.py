@@ -100,9 +100,7 @@ class Cells:
     async def trail(self, tenant_id: str, candidate: Cell | None = None) -> list[str]:
         """Return the chain of cells from the main cell to the tenant's, as each cell names the next.
 
-        A cell that comes a second time ends the chain, too.
-
-        `candidate` is asked in place of the cell of the same name, whose address in the directory may not open.
+        A repeated cell ends the chain. `candidate` replaces the cell of the same name, whose address may not open.
         """
         trail = [MAIN]
         while (cell := await self._says(trail[-1], tenant_id, candidate)) is not None:
@@ -128,7 +126,7 @@ class Cells:
         return cells
 
     def _log(self, event: str, name: str, error: KeepsError) -> None:
-        """Log why a cell cannot be used, once for each reason, since cells are asked every second."""
+        """Log why a cell cannot be used, once for each reason, since cells are polled every second."""
         if self._logged.get(name) != error.detail:
             log().warning(event, cell=name, error=error.code, reason=error.detail)
             self._logged[name] = error.detail
@@ -143,7 +141,7 @@ class Cells:
         except KeepsError:
             if not self._addresses:
                 raise
-            return  # main is away; the others go on
+            return  # The main cell is away; the others continue.
         self._addresses = {
             row["name"]: CellAddress(row["name"], row["address"], row["key_id"]) for row in rows if row["name"] != MAIN
         }

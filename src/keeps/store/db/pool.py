@@ -124,7 +124,7 @@ class Pool:
             self._options["statement_cache_size"] = 0 if self._pooled else 200
         try:
             connection = await asyncpg.connect(self._url, **self._options)
-        except TimeoutError:  # unlike a connection that does not become free
+        except TimeoutError:  # Distinct from the timeout of waiting for a free connection.
             raise ConnectionError(f"no answer in {CONNECT_SECONDS:.0f} s") from None
         try:
             await register_vector(cast("Any", connection))
@@ -137,7 +137,7 @@ class Pool:
             connection.terminate()
             raise
         self._connections.add(connection)
-        if self._closed:  # while it was being opened
+        if self._closed:  # The pool was closed while the connection was being opened.
             self.terminate()
             raise UnavailableError("this Keeps is closed; open it again")
         return connection

@@ -42,7 +42,7 @@ class Request:
     """Count of each write that such a call began."""
 
     def by(self, acting_user: str | None) -> Request:
-        """Return the request as it is known among those of several users, or itself where it is one user's."""
+        """Return the request as identified among those of several users, or itself for a single user."""
         if acting_user is None:
             return self
         return Request(hashlib.sha256(f"{acting_user}\0{self.key}".encode()).hexdigest(), self.hash)

@@ -143,7 +143,7 @@ class Database:
     @asynccontextmanager
     async def write_transaction(self, scope: Scope) -> AsyncGenerator[Tx]:
         """Open one transaction that writes, for one attempt of a `Writing`."""
-        forbid_inside_transaction("another transaction")  # which would wait for its own turn
+        forbid_inside_transaction("another transaction")  # It would wait for its own turn.
         async with _turn(self._turns, scope, WRITER_TIMEOUT_SECONDS, "writers"):
             tx = await self._begin(scope, ENTER_WRITE)
             async with tx.ending():
@@ -176,34 +176,34 @@ class Database:
         begun = await self.main.begin(scope, enter) if cell == MAIN else cell
         return await self._sent_on(scope, enter, begun) if isinstance(begun, str) else begun
 
-    async def _sent_on(self, scope: Scope, enter: Statement, said: str) -> Tx:
-        """Begin in the named cell, or in the one that it names."""
+    async def _sent_on(self, scope: Scope, enter: Statement, cell: str) -> Tx:
+        """Begin in `cell`, or follow its answer to the cell that holds the tenant now."""
         waits_until = time.monotonic() + MOVING_SECONDS
         hops = 0
         while True:
-            if said not in self.cells.names:
+            if cell not in self.cells.names:
                 await self.cells.read(again=True)
-                if said not in self.cells.names and self._routes.pop(scope.tenant_id, None) is not None:
-                    said = MAIN  # what was remembered is no cell any more
+                if cell not in self.cells.names and self._routes.pop(scope.tenant_id, None) is not None:
+                    cell = MAIN  # The remembered cell no longer exists.
             try:
-                begun = await (await self.cells.get(said)).begin(scope, enter)
+                tx_or_cell = await (await self.cells.get(cell)).begin(scope, enter)
             except UnavailableError:
                 if self._routes.pop(scope.tenant_id, None) is None:
                     raise
-                begun = await self.main.begin(scope, enter)  # it may have moved from there
-                said = MAIN
-            if not isinstance(begun, str):
-                self._remember(scope.tenant_id, said)
-                return begun
+                tx_or_cell = await self.main.begin(scope, enter)  # The tenant may have moved since.
+                cell = MAIN
+            if not isinstance(tx_or_cell, str):
+                self._remember(scope.tenant_id, cell)
+                return tx_or_cell
             hops += 1
-            if hops > HOPS:  # each of two says that it is in the other: it is just being moved
+            if hops > HOPS:  # Two cells name each other while the tenant is being moved.
                 if time.monotonic() > waits_until:
                     raise UnavailableError(
-                        f"a move of this tenant between the cells {said} and {begun} was ended half way; repeat it:"
-                        " keeps tenants move"
+                        f"a move of this tenant between the cells {cell} and {tx_or_cell} was ended half way; repeat"
+                        " it: keeps tenants move"
                     )
                 await asyncio.sleep(0.02)
-            said = begun
+            cell = tx_or_cell
 
     def _remember(self, tenant_id: str, cell: str) -> None:
         if cell == MAIN:

@@ -73,11 +73,11 @@ class Standbys:
                 log().warning("a standby is away", error=error.code)
                 break
             if isinstance(tx, str):
-                return None  # the tenant is in another cell
+                return None  # The tenant is in another cell.
             if tx.reached is None:
                 await tx.leave()
-                return None  # a tenant that is new, or of which nobody can say whether there is one
-            further = tx.reached[-1] == wanted[-1] and tx.reached[0] > wanted[0]  # and none that was erased since
+                return None  # The tenant is new, or its existence is unknown.
+            further = tx.reached[-1] == wanted[-1] and tx.reached[0] > wanted[0]  # The tenant was not erased since.
             if further or tx.reached == wanted or wanted == UNKNOWN:
                 return tx
             await tx.leave()

@@ -192,7 +192,7 @@ class Tx:
 
     async def _undo(self, error: BaseException | None) -> None:
         if isinstance(error, TimeoutError):
-            self._connection.terminate()  # it did not answer, and would not answer this either
+            self._connection.terminate()  # The server did not answer, and would not answer a rollback either.
             return
         try:
             if not self._connection.is_closed():

@@ -86,7 +86,7 @@ class Feed:
         return self._closed
 
     async def pause(self) -> None:
-        """Pause before a database that was away is asked again."""
+        """Pause before the next query to a database that was away."""
         await asyncio.sleep(4 * POLL_SECONDS)
 
     async def close(self) -> None:
@@ -111,10 +111,10 @@ class Feed:
                     store.QUERIES["last_sequences"], tenants, seconds=POLL_PATIENCE
                 )
             except KeepsError:
-                continue  # the database is away: subscribers wait until it is back
+                continue  # The database is away: subscribers wait until it is back.
             last: dict[str, int] = {}
             for row in (row for rows in answers.values() for row in rows):
-                tenant_id = row["tenant_id"]  # one that moves is in two for a while; its log only grows
+                tenant_id = row["tenant_id"]  # During a move a tenant is in two cells; its log only grows.
                 last[tenant_id] = max(row["last_sequence"], last.get(tenant_id, 0))
             for tenant_id, reached in last.items():
                 if self._last.get(tenant_id) != reached:
@@ -202,11 +202,11 @@ class Subscription:
     async def __aenter__(self) -> Self:
         self._feed.open(self)
         try:
-            # The place where it begins is fixed now, not when the first batch is asked for.
+            # Fix the start now, not when the first batch is requested.
             if self._from_now:
                 async with self._database.scoped(self.scope) as tx:
                     self.position, self._from_now = (await store.reach(tx)).last_sequence, False
-        except BaseException:  # __aexit__ is not called for what has not begun
+        except BaseException:  # Python does not call __aexit__ if __aenter__ fails.
             self._feed.leave(self)
             raise
         return self

@@ -11,8 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from keeps.base.scope import Scope
-from keeps.store.db.fitting import MOST_WHOLE, fetch_page
 from keeps.store.db.session import Row, Tx
+from keeps.store.db.size_limits import MOST_WHOLE, fetch_page
 from keeps.store.db.statements import Statements
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Event

@@ -1,4 +1,4 @@
-"""Plain .sql files of the schema, run whole."""
+"""The plain .sql files of the schema, each run as a whole."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 HEAD = max(
     each.name[:4] for each in files("keeps.store.schema.migrations.versions").iterdir() if each.name[:4].isdecimal()
 )
-"""The newest revision: the last of the files."""
+"""The newest revision, from the last file name."""
 
 
 def read_sql_file(name: str) -> str:
-    """The text of `name` in this package."""
+    """Return the text of a file in this package."""
     return files("keeps.store.schema").joinpath(name).read_text(encoding="utf-8")
 
 
 def run_sql_file(connection: Connection, name: str) -> None:
-    """Run every statement of a file inside the transaction of `connection` (an asyncpg one, under SQLAlchemy)."""
+    """Run every statement of a file in the transaction of `connection` (an asyncpg one, under SQLAlchemy)."""
     from sqlalchemy.util import await_only
 
     driver = cast("Any", connection.connection.driver_connection)

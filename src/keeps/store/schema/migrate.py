@@ -1,4 +1,4 @@
-"""Bring a database to the newest schema, and give the two roles what they need."""
+"""Migrate a database to the newest schema, and grant the two roles their rights."""
 
 from __future__ import annotations
 
@@ -21,24 +21,29 @@ __all__ = ["HEAD", "Step", "migrate", "steps"]
 LOCK_SECONDS, PAUSE_SECONDS, ATTEMPTS = 3.0, 2.0, 30
 _LOCKED = "55P03"
 _ONE_AT_A_TIME = threading.Lock()
-"""Alembic keeps what it works on in a global."""
+"""Alembic keeps its state in a global."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A revision of the schema, and what it brings."""
+    """A revision of the schema, with its description."""
 
     revision: str
     what: str
 
 
 async def migrate(owner_url: str, revision: str = "head") -> None:
-    """Run all pending revisions as keeps_owner. Safe to call at any time, and by several processes at once.
+    """Run all pending revisions as keeps_owner. Safe to call at any time, also by several processes at once.
 
-    A table that is in use is waited for LOCK_SECONDS, then left to those who use it, and tried again: whoever waits for
-    a table keeps all others from it. Raises UnavailableError where it never becomes free.
+    A table in use is waited for LOCK_SECONDS and tried again later, since waiting for a table blocks all others from
+    it.
 
-    `owner_url`: postgresql://keeps_owner:…@host/database · `revision`: up to which
+    Args:
+        owner_url: postgresql://keeps_owner:…@host/database
+        revision: The last revision to run.
+
+    Raises:
+        UnavailableError: The table was in use all the time.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -56,12 +61,12 @@ async def migrate(owner_url: str, revision: str = "head") -> None:
 
 
 def steps(current: str | None) -> list[Step]:
-    """What a migration would do to a database at this revision, in order; None: to an empty one."""
+    """Return the pending steps of a database at this revision, in order; None: an empty database."""
     from alembic.script import ScriptDirectory
 
     script = ScriptDirectory.from_config(_config("postgresql://"))
-    found = [Step(each.revision, (each.doc or "").strip()) for each in script.walk_revisions()][::-1]
-    return [each for each in found if current is None or each.revision > current]
+    all_steps = [Step(step.revision, (step.doc or "").strip()) for step in script.walk_revisions()][::-1]
+    return [step for step in all_steps if current is None or step.revision > current]
 
 
 def _config(owner_url: str) -> Config:
@@ -75,10 +80,10 @@ def _config(owner_url: str) -> Config:
 
 
 def _migrate_blocking(owner_url: str, revision: str) -> None:
-    # Alembic and SQLAlchemy take 300 ms to import, and only a migration needs them.
+    # Alembic and SQLAlchemy take 300 ms to import, and only migrations need them.
     from alembic import command
 
     config = _config(owner_url)
-    config.attributes["whole"] = revision == "head"  # the policies are of the newest tables
+    config.attributes["whole"] = revision == "head"  # The policies require the newest tables.
     with _ONE_AT_A_TIME:
         command.upgrade(config, revision)

@@ -1,4 +1,4 @@
-"""The words of memories that are there already, read anew: after a revision that keeps them in another way."""
+"""Rebuild the words of existing memories after a revision that changes their storage."""
 
 from __future__ import annotations
 
@@ -18,31 +18,30 @@ _BATCH = 1_000
 
 
 async def index_words(connection: asyncpg.Connection) -> None:
-    """Fill keeps.memory_words, postings and vector_bits, which are empty, inside the transaction of a migration, as the
-    owner."""
+    """Fill the empty tables memory_words, postings and vector_bits as the owner, in a migration's transaction."""
     parts = re.split(r"^-- name: (\w+)$", read_sql_file("words.sql"), flags=re.MULTILINE)
-    said = dict(zip(parts[1::2], parts[2::2], strict=True))
-    await connection.execute(said["later"], "yes")
-    for tenant_id, user_id in await connection.fetch(said["owners"]):
-        await connection.execute(said["enter"], tenant_id, user_id)
+    statements = dict(zip(parts[1::2], parts[2::2], strict=True))
+    await connection.execute(statements["later"], "yes")
+    for tenant_id, user_id in await connection.fetch(statements["owners"]):
+        await connection.execute(statements["enter"], tenant_id, user_id)
         after = None
-        while rows := await connection.fetch(said["read"], tenant_id, user_id, after, _BATCH):
+        while rows := await connection.fetch(statements["read"], tenant_id, user_id, after, _BATCH):
             after = rows[-1]["memory_id"]
             words = [pack(_words(row)) for row in rows]
             await connection.execute(
-                said["store"],
+                statements["store"],
                 tenant_id,
                 [row["memory_id"] for row in rows],
-                [each.total for each in words],
-                [each.words for each in words],
-                [each.counts for each in words],
+                [words_of_row.total for words_of_row in words],
+                [words_of_row.words for words_of_row in words],
+                [words_of_row.counts for words_of_row in words],
             )
-    await connection.execute(said["later"], "")
-    for (tenant_id,) in await connection.fetch(said["tenants"]):
-        await connection.execute(said["enter"], tenant_id, "")
-        await connection.execute(said["fold"], tenant_id)
-        await connection.execute(said["signs"], tenant_id)
-    await connection.execute(said["enter"], "", "")
+    await connection.execute(statements["later"], "")
+    for (tenant_id,) in await connection.fetch(statements["tenants"]):
+        await connection.execute(statements["enter"], tenant_id, "")
+        await connection.execute(statements["fold"], tenant_id)
+        await connection.execute(statements["signs"], tenant_id)
+    await connection.execute(statements["enter"], "", "")
 
 
 def _words(row: asyncpg.Record) -> Counter[str]:

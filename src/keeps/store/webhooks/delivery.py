@@ -72,7 +72,7 @@ class Delivery:
         await asyncio.gather(*running, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
-            self._session = None  # a service that is started again opens another
+            self._session = None  # A restarted service opens another session.
 
     async def _run(self) -> None:
         while True:
@@ -80,7 +80,7 @@ class Delivery:
             try:
                 await self._begin_due()
             except KeepsError:
-                continue  # the database is away; what is due stays due
+                continue  # The database is away; due events stay due.
             except Exception as error:  # noqa: BLE001  one defect must not end deliveries for good
                 log().error("webhooks", error=type(error).__name__)
 
@@ -111,7 +111,7 @@ class Delivery:
         try:
             return await self._serve(tenant_id, webhook_id)
         except KeepsError:
-            return 0  # the database is away; what is due stays due
+            return 0  # The database is away; due events stay due.
         except Exception as error:  # noqa: BLE001  one defect must not end deliveries for good
             log().error("webhooks", error=type(error).__name__)
             return 0

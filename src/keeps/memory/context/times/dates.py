@@ -92,7 +92,7 @@ class Dates:
             case "holiday":
                 follower = self.at(position + 1).kind
                 if not led and follower == "word" and self._tokens.mood != "past":
-                    return None  # "Easter eggs"
+                    return None  # As in "Easter eggs".
                 year, end = self._year(position + 1)
                 if year:
                     return Reading(*spans.holiday(str(token.value), year), end)

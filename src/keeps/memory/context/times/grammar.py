@@ -43,7 +43,7 @@ def time_span(text: str, now: datetime, zone: tzinfo = UTC) -> Span | None:
     try:
         span = _Sentence(tokens, spans.local(now, zone)).span()
         return None if span is None else (spans.to_utc(span[0], zone), spans.to_utc(span[1], zone))
-    except (ValueError, OverflowError):  # no calendar has such a date
+    except (ValueError, OverflowError):  # No calendar has such a date.
         return None
 
 

@@ -164,7 +164,7 @@ class MarkdownFolder:
         self.problems = {}
         self._blocked = set()
         read: dict[str, Category] = {}
-        self._seen = fingerprint  # of before reading: what changes from now on is noticed
+        self._seen = fingerprint  # From before reading, so that later changes are noticed.
         self._files = {category: name for category, name in self._files.items() if category in self._index}
         for name, (_, _, _, mode) in sorted(fingerprint.items(), key=lambda each: (_is_encoded(each[0]), each[0])):
             if (reason := self._reason_to_skip(name, mode)) is not None:
@@ -194,7 +194,7 @@ class MarkdownFolder:
         self._categories = {}
         moved = {
             (key, section.identity) for held in read.values() for key, section in held.sections.items()
-        }  # to a file of another name
+        }  # To a file of another name.
         for category in sorted(set(read) | set(self._index)):
             if category in read:
                 self._categories[category] = self._reconciled(category, read[category], edits)
@@ -266,7 +266,7 @@ class MarkdownFolder:
         for key, record in index.items():
             section = sections.get(key)
             if section is None:
-                if record["revision"] > base:  # written after they opened the file: they did not delete it
+                if record["revision"] > base:  # It was written after they opened the file, so they did not delete it.
                     sections[key] = _from_index(key, record)
                     changed = True
                 else:
@@ -282,7 +282,7 @@ class MarkdownFolder:
             if record["revision"] > base and body in (
                 record["hash"],
                 *record["before"],
-            ):  # they kept the old text, we have a newer one
+            ):  # They kept the old text, and there is a newer one.
                 sections[key] = _from_index(key, record)
                 changed = True
                 continue
@@ -353,7 +353,7 @@ class MarkdownFolder:
         try:
             os.link(temporary, target)
         except FileExistsError:
-            old.unlink(missing_ok=True)  # we know what it said; what they have put there is newer
+            old.unlink(missing_ok=True)  # Its content is known, and a newer file is in its place.
             raise _ChangedError from None
         except BaseException:
             _put_back(old, target)
@@ -398,7 +398,7 @@ class MarkdownFolder:
             }
             return stored["categories"], files
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return {}, {}  # everything that stands in the files is new, with the ids that it has
+            return {}, {}  # Every entry in the files is new, with its id.
 
     def _read(self, name: str, mode: int) -> str:
         """Read a file of this folder itself, since a link could lead anywhere."""

@@ -132,7 +132,7 @@ def _within(parent: Path, name: str) -> Path:
     """Return the folder of a tenant or user; one that an earlier version named differently is renamed first."""
     folder, before = parent / _folder(name), quote(name, safe=" @+=,")
     before = before.replace(".", "%2E") if before.startswith(".") else before
-    # With a tilde it could be the shortened name of somebody else.
+    # With a tilde it could be another user's shortened name.
     if (
         before != folder.name
         and "~" not in before
@@ -147,7 +147,7 @@ def _within(parent: Path, name: str) -> Path:
 def _folder(name: str) -> str:
     """Return the name of a tenant or user encoded as one folder, which cannot act as a path."""
     encoded = quote(name, safe=" @+=,").replace("~", "%7E")
-    # Where a file system folds case, Alice and alice are two all the same; and nothing else ends like a shortened name.
+    # On a case-insensitive file system Alice and alice stay distinct, and only shortened names end like this.
     if len(encoded) > MAX_FOLDER or encoded != encoded.lower():
         encoded = f"{encoded[:100]}~{hashlib.sha256(name.encode()).hexdigest()[:40]}"
     return encoded.replace(".", "%2E") if encoded.startswith(".") else encoded

@@ -182,7 +182,7 @@ def _value_of(body: str) -> JsonValue:
         try:
             return _STORABLE(json.loads(found.group(1)))
         except (ValueError, RecursionError):
-            pass  # a block that a person wrote, or is writing, or that holds what nobody may store: it is text
+            pass  # An incomplete or invalid block written by a person counts as text.
     return _ESCAPED.sub(r"\1", body)
 
 

@@ -16,7 +16,7 @@ from keeps_client.errors import ValidationFailedError
 from keeps_client.models.common import MAX_JSON_DEPTH
 
 VERSION = 1
-# The same as yaml.safe_load and safe_dump, in C where PyYAML was built so.
+# The same as yaml.safe_load and safe_dump, in C if PyYAML has it.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _OWN = ("category", "revision", "entries")

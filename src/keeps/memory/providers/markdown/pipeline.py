@@ -1,6 +1,6 @@
 """Rules that turn a text into entries: extract, link, suggest, cluster. Pure.
 
-An LLM, where one is configured, may extract better; these rules keep every sentence, so nothing depends on it.
+A configured LLM may extract better; these rules keep every sentence, so the result never depends on it.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class MarkdownProvider:
         name = named("key", key, 355)
         attributes = dict(new.metadata)
         kind = attributes.pop("content_type", None)
-        attributes.pop("id", None)  # as `read` shows it
+        attributes.pop("id", None)  # As `read` returns it.
         categories = await self._look()
         stored = _find(categories, name)
         category = (
@@ -252,7 +252,7 @@ class MarkdownProvider:
         try:
             await self._told(edits)
         except KeepsError:
-            self._folder.retell(edits)  # the log is away: it is told with the next look
+            self._folder.retell(edits)  # The log is away; these edits are logged with the next scan.
             raise
 
 

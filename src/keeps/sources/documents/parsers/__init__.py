@@ -1,7 +1,7 @@
-"""Documents as blocks of text. Each format is a module with one function `parse(data, reading)`; FORMATS names them.
+"""Documents as blocks of text. Each format is a module with one function `parse(data, reading)`; see FORMATS.
 
-A parser runs in a process of its own (keeps.sources.documents.host) and is given what a stranger sent: it may be
-killed, but it must not loop over input faster than it grows. What it cannot read well it says in `Reading.notes`.
+A parser handles untrusted input in a process of its own (keeps.sources.documents.host). It may be killed, but its time
+must not grow faster than its input. Problems are reported in `Reading.notes`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ Kind = Literal["text", "heading", "item", "row", "code"]
 NOTHING_READ = "nothing was read"
 HIDDEN_TEXT, DELETED_TEXT = "hidden text", "deleted text"
 MAY_BE_HIDDEN = "some text may be hidden"
-"""Beginning of a note on text that is read although a reader may not see it."""
+"""Beginning of a note on text that was read although it may be invisible."""
 
 
 class RefusedError(Exception):
-    """A document that is not taken in, in words for who sent it."""
+    """A refused document, with a message for its sender."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`module` of this package reads it. `needs`: one of these it imports; they come with the extra `documents`."""
+    """A format read by `module` of this package. `needs`: one of these must be importable (extra `documents`)."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -67,7 +67,7 @@ BY_NAME = {each.name: each for each in FORMATS}
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of text that belongs together, with the headings above it and the page that it begins on."""
+    """A coherent piece of text, with the headings above it and the page on which it begins."""
 
     text: str
     kind: Kind = "text"
@@ -91,21 +91,21 @@ class Reading:
     _headings: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
     def heading(self, level: int, text: str, page: int | None = None) -> None:
-        """A heading: what follows stands under it, up to the next of its level or above."""
-        said = " ".join(self._seen(text).split())
-        if said:
-            short, rest = _shortened(said)
+        """Add a heading for the following text, up to the next heading of its level or above."""
+        title = " ".join(self._seen(text).split())
+        if title:
+            short, rest = _shortened(title)
             self._headings = [each for each in self._headings if each[0] < level]
             self.add(short, "heading", page)
             self._headings.append((level, short))
             self.add(rest, "text", page)
 
     def add(self, text: str, kind: Kind = "text", page: int | None = None) -> None:
-        kept = self._seen(text).strip("\n")
-        if not kept.strip():
+        seen = self._seen(text).strip("\n")
+        if not seen.strip():
             return
-        self._count(kept)
-        self.blocks.append(Block(kept, kind, tuple(said for _, said in self._headings), page))
+        self._count(seen)
+        self.blocks.append(Block(seen, kind, tuple(said for _, said in self._headings), page))
 
     def _count(self, text: str) -> None:
         self.characters += len(text)
@@ -113,16 +113,16 @@ class Reading:
             raise RefusedError(f"it has more than {MAX_CHARACTERS:,} characters; split it")
 
     def row(self, names: Iterable[object], values: Iterable[object], page: int | None = None) -> None:
-        """A row of a table, each value with the name of its column; one beyond the names has none."""
+        """Add a table row, each value with the name of its column; values beyond the names have none."""
         cells = [("" if value is None else name, value) for name, value in zip_longest(names, values)]
         self.pairs([(_cell(name), _cell(value)) for name, value in cells], page)
 
     def pairs(self, pairs: Iterable[tuple[str, str]], page: int | None = None) -> None:
-        """A row of a table as pairs of a name, which may be empty, and a value."""
+        """Add a table row as pairs of a name, which may be empty, and a value."""
         self.add(" | ".join(f"{name}: {value}" if name else value for name, value in pairs if value), "row", page)
 
     def take(self, other: Reading) -> None:
-        """Add what another reading holds, below the headings that stand here now."""
+        """Add the contents of another reading below the current headings."""
         above = tuple(said for _, said in self._headings)
         for block in other.blocks:
             self._count(block.text)
@@ -133,16 +133,16 @@ class Reading:
         self._left_out += other._left_out
 
     def hide(self, characters: int) -> None:
-        """Count characters that are in the file and are not shown."""
+        """Count characters that are in the file but invisible."""
         self.hidden += characters
 
     def leave_out(self, what: str, count: int = 1) -> None:
-        """Count what is left out for another reason, by a name in the plural; of texts their characters."""
+        """Count other omissions under a plural name; text is counted in characters."""
         if count:
             self._left_out[what] += count
 
     def finish(self, data: bytes) -> None:
-        """Say what was left out; keep a heading that nothing stands under as text, or no passage has it."""
+        """Note all omissions. A last heading without text becomes text, so that a passage contains it."""
         for number, block in enumerate(self.blocks):
             below = self.blocks[number + 1] if number + 1 < len(self.blocks) else None
             alone = below is None or len(below.headings) <= len(block.headings)
@@ -165,7 +165,7 @@ class Reading:
         return f"it holds only {others}" if others else "it holds no text"
 
     def _seen(self, text: str) -> str:
-        """Return a text without characters that nobody sees; count those that can carry a text of their own."""
+        """Return a text without invisible characters; count those that can carry hidden text."""
         shown, hidden = without_unseen(clean(text))
         self.hidden += hidden
         return shown
@@ -188,12 +188,12 @@ def parse(form: str, data: bytes, name: str) -> Reading:
 
 
 def clean(text: str) -> str:
-    """Without what cannot be stored as text; nothing else of it is changed."""
+    """Return a text without characters that cannot be stored; nothing else changes."""
     return text.replace("\x00", "").encode("utf-8", "ignore").decode()
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as text: UTF-8, or what their byte order mark says. Raises RefusedError."""
+    """Decode bytes as UTF-8, or by their byte order mark. Raises RefusedError."""
     encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     if encoding == "utf-8" and b"\x00" in data:
         raise RefusedError("it is no text: it holds NUL bytes")
@@ -204,7 +204,7 @@ def text_of(data: bytes) -> str:
 
 
 def _shortened(heading: str) -> tuple[str, str]:
-    """Return a heading cut between words to a length that can stand above passages, and the rest of it."""
+    """Return a heading shortened at a word to the maximum length, and the rest of it."""
     if len(heading) <= MAX_HEADING:
         return heading, ""
     cut = heading.rfind(" ", MAX_HEADING // 2, MAX_HEADING + 1)

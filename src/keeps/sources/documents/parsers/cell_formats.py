@@ -1,4 +1,4 @@
-"""Values of cells as a spreadsheet shows them: a small part of Excel's number formats. Pure."""
+"""Display of cell values: a small part of Excel's number formats. Pure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _TOKEN = re.compile(
 )
 _SECTION = re.compile(r'(?:"[^"]{0,99}"|\\.|\[[^\[\]]{0,40}\]|[^;"\\\[]){0,255}')
 _BY_LOCALE = frozenset(("mm-dd-yy", "m/d/yy", "m/d/yyyy", "m/d/yy h:mm", "m/d/yyyy h:mm"))
-"""Formats that Excel shows as each country writes them."""
+"""Formats whose display depends on the country."""
 _COLOUR = re.compile(r"\[(black|white|red|green|blue|yellow|magenta|cyan)\]", re.IGNORECASE)
 _MOST_TEXT = 40_000
-"""Characters of a cell: a format may repeat its text."""
+"""Maximum characters of a cell: a format may repeat its text."""
 _MONTHS = "January February March April May June July August September October November December".split()
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MOST_DIGITS, _MOST_FORMAT = 15, 255
@@ -40,7 +40,7 @@ class _UnknownFormatError(Exception):
 
 
 def shown(value: object, number_format: str) -> str | None:
-    """Return a value as its cell shows it; None where its format shows nothing."""
+    """Return a value as displayed in its cell; None if its format shows nothing."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -59,7 +59,7 @@ def shown(value: object, number_format: str) -> str | None:
 
 
 def _text(value: str, sections: tuple[str, ...]) -> str | None:
-    """Return a text in the section for texts: the fourth, or the last one if it has a place for a text."""
+    """Return a text in the section for texts: the fourth, or the last one if it has a placeholder for text."""
     try:
         tokens = _tokens(_section_for_texts(sections))
     except _UnknownFormatError:
@@ -76,7 +76,7 @@ def _section_for_texts(sections: tuple[str, ...]) -> str:
 
 
 def colour_name(value: object, number_format: str) -> str | None:
-    """Return the name of the colour that a format shows a value in."""
+    """Return the name of the colour that a format gives a value."""
     if "[" not in number_format:
         return None
     sections = _sections(number_format[:_MOST_FORMAT])
@@ -90,7 +90,7 @@ def colour_name(value: object, number_format: str) -> str | None:
 
 
 def _plain(value: object) -> str:
-    """Return a value without a format: numbers with as many digits as a cell shows, days without a midnight."""
+    """Return a value without a format: numbers with the digits that a cell shows, dates without midnight."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.11g}"
     if isinstance(value, datetime):
@@ -102,14 +102,14 @@ def _plain(value: object) -> str:
 
 @lru_cache(maxsize=1_000)
 def _sections(number_format: str) -> tuple[str, ...]:
-    found: list[str] = []
+    sections: list[str] = []
     place = 0
     while True:
         match = _SECTION.match(number_format, place)
-        found.append(match[0] if match else "")
+        sections.append(match[0] if match else "")
         place = match.end() if match else len(number_format)
         if place >= len(number_format) or number_format[place] != ";":
-            return tuple(found)
+            return tuple(sections)
         place += 1
 
 
@@ -146,13 +146,13 @@ def _number(value: Number, sections: tuple[str, ...]) -> str | None:
     if not any(token.kind == "digit" for token in tokens):
         return "".join(token.text for token in tokens) if not any(t.kind == "text" for t in tokens) else _plain(value)
     if any(token.kind == "literal" and token.text == "/" for token in tokens):
-        raise _UnknownFormatError  # a fraction
+        raise _UnknownFormatError  # A fraction.
     sign = "-" if amount < 0 else ""
     return (sign + _filled(abs(amount), tokens)).strip()
 
 
 def _filled(amount: Decimal, tokens: tuple[Token, ...]) -> str:
-    """Return the tokens of a section with the digits of an amount in their places."""
+    """Return the tokens of a section with the digits of an amount filled in."""
     last = max(at for at, token in enumerate(tokens) if token.kind == "digit")
     point = next((at for at, token in enumerate(tokens) if token.kind == "point"), None)
     integers = [at for at, token in enumerate(tokens) if token.kind == "digit" and (point is None or at < point)]
@@ -189,15 +189,15 @@ def _placed(
         for at in reversed(integers[1:]):
             places[at], rest = rest[-1:], rest[:-1]
         places[integers[0]] = rest
-    said: list[str] = []
+    output: list[str] = []
     for at, token in enumerate(tokens):
         if at in places:
-            said.append(places[at])
+            output.append(places[at])
         elif at == point:
-            said.append(f".{part}" if part else "")
+            output.append(f".{part}" if part else "")
         elif token.kind in ("literal", "percent"):
-            said.append(token.text)
-    return "".join(said)
+            output.append(token.text)
+    return "".join(output)
 
 
 def _scientific(amount: Decimal, tokens: tuple[Token, ...], decimals: int) -> str:
@@ -220,16 +220,16 @@ def _moment(value: datetime | date | time | timedelta, number_format: str) -> st
     else:
         moment = value if isinstance(value, datetime) else datetime.combine(value, time())
     twelve = any(token.text in ("am/pm", "a/p") for token in tokens)
-    said: list[str] = []
+    output: list[str] = []
     for at, token in enumerate(tokens):
         if token.kind == "elapsed":
             whole = seconds if seconds is not None else (moment - datetime(1899, 12, 30)).total_seconds()  # noqa: DTZ001
-            said.append(str(int(whole // {"h": 3_600, "m": 60, "s": 1}[token.text[0]])).rjust(len(token.text), "0"))
+            output.append(str(int(whole // {"h": 3_600, "m": 60, "s": 1}[token.text[0]])).rjust(len(token.text), "0"))
         elif token.kind == "date":
-            said.append(_part(moment, token.text, minutes=_is_minutes(tokens, at), twelve=twelve))
+            output.append(_part(moment, token.text, minutes=_is_minutes(tokens, at), twelve=twelve))
         elif token.kind in ("literal", "point", "comma"):
-            said.append(token.text)
-    return "".join(said).strip()
+            output.append(token.text)
+    return "".join(output).strip()
 
 
 def _is_minutes(tokens: tuple[Token, ...], at: int) -> bool:

@@ -11,7 +11,7 @@ from keeps.sources.documents.parsers import BYTE_ORDER_MARKS
 
 _LOOKED_THROUGH = 4_096
 _ASCII = ("us-ascii", "ascii", "ansi_x3.4-1968")
-"""Character sets that old programs declare whatever they send."""
+"""Character sets that old programs declare regardless of the content."""
 _DECLARED = re.compile(rb"""<meta\s[^>]{0,400}?charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w:.\-]{1,40})""", re.IGNORECASE)
 _XML = re.compile(rb"""<\?xml\s[^>]{0,200}?encoding\s{0,9}=\s{0,9}["']([\w:.\-]{1,40})""", re.IGNORECASE)
 
@@ -46,7 +46,7 @@ def decoded_page(data: bytes, declared: str | None = None) -> str:
         found = _DECLARED.search(head) or _XML.match(head)
         declared = found[1].decode("ascii") if found else None
         if declared and declared.lower().startswith("utf-16"):
-            declared = "utf-8"  # it could not be read in UTF-16 up to here
+            declared = "utf-8"  # UTF-16 would have been unreadable up to here.
     return decoded(data, declared)
 
 

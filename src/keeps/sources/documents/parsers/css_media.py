@@ -1,4 +1,4 @@
-"""Media queries, asked for what most readers have: a screen of 1280 by 800 with a mouse and bright colours."""
+"""Evaluation of media queries for an ordinary reader: a screen of 1280 by 800, a mouse, and light colours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from keeps.sources.documents.parsers.css_values import length
 
 _WIDTH, _HEIGHT = 1280.0, 800.0
-# Queries are read with one blank for several, and none beside brackets, colons and comparisons.
+# Queries are normalised: one blank between words, none beside brackets, colons and comparisons.
 _BLANKS, _BESIDE = re.compile(r"\s+"), re.compile(r" ?([():<>=]) ?")
 _FEATURE = re.compile(r"\(([a-z-]{1,40})(?::([^()]{1,60}))?\)")
 _RANGE = re.compile(r"\((?:([^()<>=]{1,40})([<>]=?|=))?(width|height|inline-size)(?:([<>]=?|=)([^()<>=]{1,40}))?\)")
@@ -32,7 +32,7 @@ _TYPES = {"": True, "all": True, "screen": True, "print": False, "speech": False
 
 
 def holds(media: str) -> bool | None:
-    """Return whether styles hold on an ordinary screen; None where it cannot be told."""
+    """Return whether styles apply on an ordinary screen; None if unknown."""
     plain = _BESIDE.sub(_without_blanks, _BLANKS.sub(" ", media.lower()[:2_000]))
     answers = [_query(query.strip()) for query in plain.split(",")]
     if True in answers:
@@ -54,7 +54,7 @@ def _query(query: str) -> bool | None:
 
 
 def _all(query: str) -> bool | None:
-    """Return whether all parts of a query hold, which `and` joins."""
+    """Return whether all parts of a query, joined by `and`, hold."""
     parts = query.split(" and ") if " or " not in query else []
     answers = [_part(part.strip()) for part in parts] or [None]
     if False in answers:
@@ -65,12 +65,12 @@ def _all(query: str) -> bool | None:
 def _part(part: str) -> bool | None:
     if not part.startswith("("):
         return _TYPES.get(part)
-    if found := _FEATURE.fullmatch(part):
-        return _feature(found[1], found[2])
-    if (found := _RANGE.fullmatch(part)) and (found[2] or found[4]):
-        size = _SIZES[found[3]]
-        before = _compare(length(found[1]), found[2], size) if found[2] else True
-        after = _compare(size, found[4], length(found[5])) if found[4] else True
+    if match := _FEATURE.fullmatch(part):
+        return _feature(match[1], match[2])
+    if (match := _RANGE.fullmatch(part)) and (match[2] or match[4]):
+        size = _SIZES[match[3]]
+        before = _compare(length(match[1]), match[2], size) if match[2] else True
+        after = _compare(size, match[4], length(match[5])) if match[4] else True
         return None if before is None or after is None else before and after
     return None
 

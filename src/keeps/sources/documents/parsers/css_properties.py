@@ -1,4 +1,4 @@
-"""Properties of CSS that can hide text: their long names, variables in them, attributes that say the same."""
+"""CSS properties that can hide text: longhands, variables, and equivalent attributes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LOGICAL = {
 }
 _SIDES = ("top", "right", "bottom", "left")
 FOUR_SIDES = {1: (0, 0, 0, 0), 2: (0, 1, 0, 1), 3: (0, 1, 2, 1), 4: (0, 1, 2, 3)}
-"""Which of one to four values is said of the top, the right, the bottom and the left."""
+"""For one to four values, the index of the value for the top, right, bottom and left."""
 _PAIRS = {
     "inset-inline": ("left", "right"),
     "inset-block": ("top", "bottom"),
@@ -55,7 +55,7 @@ RELEVANT = frozenset(
     " filter mask-image mix-blend-mode content-visibility fill stroke animation".split()
 ) | {*_LOGICAL, *_PAIRS}
 UNSURE = "?"
-"""The name under which stands what cannot be told of an element."""
+"""Key for properties of an element that cannot be determined."""
 _DECIDING = frozenset(
     "display visibility opacity font-size color -webkit-text-fill-color content-visibility transform".split()
 )
@@ -66,31 +66,31 @@ _SVG_TAGS = frozenset("svg g text tspan textpath a switch foreignobject use".spl
 
 
 def longhands(name: str, value: list[Any]) -> Iterator[tuple[str, str]]:
-    """Return a declaration by its long names, in lower case, with escapes and comments resolved."""
+    """Yield the longhands of a declaration, in lower case, with escapes and comments resolved."""
     name = _LOGICAL.get(name, name)
-    parts = [each for each in value if each.type not in ("comment", "whitespace")]
-    text = tinycss2.serialize([each for each in value if each.type != "comment"]).strip().lower()[:_MOST_CHARACTERS]
+    parts = [token for token in value if token.type not in ("comment", "whitespace")]
+    text = tinycss2.serialize([token for token in value if token.type != "comment"]).strip().lower()[:_MOST_CHARACTERS]
     if len(parts) == 1 and parts[0].type == "ident":
         text = parts[0].lower_value
     if "var(" in text:
         yield name, text
     elif name == "font":
-        sizes = [each for each in parts if each.type in ("dimension", "percentage", "number", "function")]
+        sizes = [token for token in parts if token.type in ("dimension", "percentage", "number", "function")]
         if sizes and sizes[0].type == "number" and sizes[0].value >= 100 and len(sizes) > 1:
-            sizes = sizes[1:]  # a weight stands before the size
+            sizes = sizes[1:]  # The font weight precedes the size.
         if sizes:
             yield "font-size", tinycss2.serialize(sizes[:1]).lower()
     elif name == "background":
-        pictures = [each for each in parts if _paints(each)]
+        pictures = [token for token in parts if _paints(token)]
         yield "background-image", tinycss2.serialize(pictures).lower() if pictures else "none"
-        colours = [each for each in parts if _is_colour(each)]
+        colours = [token for token in parts if _is_colour(token)]
         yield "background-color", tinycss2.serialize(colours[-1:]).lower() if colours else "transparent"
     elif name in ("inset", "margin"):
-        texts = [tinycss2.serialize([each]).lower() for each in parts][:4]
+        texts = [tinycss2.serialize([token]).lower() for token in parts][:4]
         for side, at in zip(_SIDES, FOUR_SIDES.get(len(texts), ()), strict=False):
             yield side if name == "inset" else f"margin-{side}", texts[at]
     elif name in _PAIRS:
-        texts = [tinycss2.serialize([each]).lower() for each in parts][:2]
+        texts = [tinycss2.serialize([token]).lower() for token in parts][:2]
         yield from zip(_PAIRS[name], (texts * 2)[:2], strict=False)
     else:
         yield name, text
@@ -110,7 +110,7 @@ def _is_colour(part: Any) -> bool:
 
 
 def resolved(values: dict[str, str], variables: dict[str, str]) -> Mapping[str, str]:
-    """Return declarations with the variables in them replaced. What no variable explains does not hold."""
+    """Return declarations with their variables replaced. One with an undefined variable is invalid."""
     if not any("var(" in value for value in values.values()):
         return values
     own = ChainMap(values, variables)
@@ -148,7 +148,7 @@ def _replaced(value: str, variables: Mapping[str, str]) -> str | None:
 
 
 def presentation(tag: str, attributes: Mapping[str, str | None]) -> dict[str, str]:
-    """Return what attributes say of looks: old ones of HTML, those of SVG."""
+    """Return the style set by presentational attributes of HTML and SVG."""
     if not attributes:
         return {}
     values: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The rules of a page's own styles: a small part of the cascade, of what can hide text."""
+"""The rules of a page's own styles: the part of the cascade that can hide text."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Styles:
         self._layers: dict[str, int] = {}
         self._selectors = self._steps = self._matches = 0
         self.incomplete = False
-        """True if some rules were not read, since there are too many."""
+        """True if some rules were skipped because there are too many."""
         self.elsewhere = False
-        """True if the page names styles that are not in the file."""
+        """True if the page refers to styles outside the file."""
         self._size: tuple[int, int] | None = None
         for sheet in tree.css("style, link[rel~=stylesheet i]"):
             answer = holds(sheet.attributes.get("media") or "")
@@ -52,9 +52,9 @@ class Styles:
                 self._sheet(text, sure=answer is True, depth=0)
 
     def of(self, node: LexborNode, variables: dict[str, str]) -> tuple[Declarations, Declarations | None]:
-        """Return the declarations that hold for an element, the strongest of each property.
+        """Return the declarations that apply to an element, the strongest of each property.
 
-        Returns: those that hold for sure, and with those that may hold; None where these are the same.
+        Returns: those that certainly apply, and those together with the possible ones; None if both are the same.
         """
         attributes = node.attributes
         style = attributes.get("style")
@@ -147,7 +147,7 @@ class Styles:
             nodes, sure = self._selected(loose), False
         if not nodes:
             return
-        # A rule of many variables takes as long as many rules.
+        # A rule with many variables takes as long as many rules.
         self._matches += len(nodes) * (1 + sum(len(declarations) for _, declarations in weighed) // 20)
         if self._matches > MAX_MATCHES:
             self.incomplete = True
@@ -159,7 +159,7 @@ class Styles:
                 self._rules[node.mem_id].append((weight, declarations, sure))
 
     def _selected(self, selector: str) -> list[LexborNode] | None:
-        """Return what a selector selects; None where nobody understands it."""
+        """Return the elements that a selector matches; None for an invalid selector."""
         if self._size is None:
             parents: dict[int, int] = defaultdict(int)
             nodes = self._tree.css("*")
@@ -182,7 +182,7 @@ def _is_css(kind: str | None) -> bool:
 
 
 def _data(address: str) -> str | None:
-    """Return the text of an address that holds its file itself; None where it is elsewhere."""
+    """Return the content of a data URL; None for other addresses."""
     if address[:5].lower() != "data:" or "," not in address:
         return None
     head, _, body = address[:MAX_STYLE_CHARACTERS].partition(",")
@@ -202,16 +202,18 @@ def _inline(style: str) -> list[tuple[_Weight, Declarations]]:
 
 
 def _weighed(parsed: list[Any], layer: int) -> list[tuple[_Weight, Declarations]]:
-    """Return the relevant declarations, plain ones and important ones, each with their weight.
+    """Return the relevant declarations, normal and important ones, each with its weight.
 
-    Later layers are stronger, but for what is important: there earlier ones are.
+    Later layers are stronger, except for important declarations, where earlier ones are.
     """
     kinds: tuple[dict[str, str], dict[str, str]] = ({}, {})
-    for each in parsed:
-        if each.type == "declaration" and (each.lower_name in RELEVANT or each.lower_name.startswith("--")):
-            for name, value in _values(each):
-                kinds[each.important].pop(name, None)
-                kinds[each.important][name] = value
+    for declaration in parsed:
+        if declaration.type == "declaration" and (
+            declaration.lower_name in RELEVANT or declaration.lower_name.startswith("--")
+        ):
+            for name, value in _values(declaration):
+                kinds[declaration.important].pop(name, None)
+                kinds[declaration.important][name] = value
     strength = layer if layer > _UNLAYERED else -layer
     return [(rank, values) for rank, values in (((0, layer), kinds[False]), ((1, strength), kinds[True])) if values]
 

@@ -1,4 +1,4 @@
-"""Selectors of CSS: their weight, and a form that a page without a reader's mouse and keyboard can answer."""
+"""CSS selectors: their specificity, and a form without states of mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ Weight = tuple[int, int, int]
 
 
 def selectors(prelude: list[Any]) -> list[list[Any]]:
-    """Return the selectors of a rule, parted by commas."""
+    """Return the selectors of a rule, split at commas."""
     return arguments(prelude)
 
 
 def asked(selector: str) -> str | None:
-    """Return a selector as it holds while nobody points at anything; None where it does not hold then."""
+    """Return a selector as it matches without user interaction; None if it cannot match then."""
     if _ELEMENTS.search(selector):
         return None
     if ":" not in selector:
@@ -51,19 +51,19 @@ def asked(selector: str) -> str | None:
 
 
 def loosened(selector: str) -> str | None:
-    """Return a selector without its pseudo-classes, which finds more; None where nothing is left of it."""
+    """Return a selector without its pseudo-classes, which matches more; None if nothing remains."""
     loose = _UNKNOWN.sub("", selector).strip()
     return loose if loose and loose != selector and loose[0] not in ">+~," else None
 
 
 def cost(selector: str, nodes: int, siblings: int) -> int:
-    """Return about how many steps it takes to find what a selector selects."""
+    """Return the approximate number of steps to evaluate a selector."""
     steps = nodes * (1 + selector.count(" ")) * siblings ** min(len(_COSTLY.findall(selector)), 5)
     return steps * nodes if ":has" in selector else steps
 
 
 def nested(selector: str, above: list[str] | None) -> str:
-    """Return a selector that stands within the rule of another one."""
+    """Return a selector nested in the rule of another one."""
     if above is None:
         return selector.replace("&", ":root")
     around = f":is({', '.join(above)})"

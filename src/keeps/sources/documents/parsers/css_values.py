@@ -53,7 +53,7 @@ def _parsed(text: str) -> list[Any]:
 
 
 def number(text: str) -> float | None:
-    """Return a number, or a percentage as a share of 1; None where it is neither."""
+    """Return a number, or a percentage as a share of 1; None for anything else."""
     share = text.endswith("%")
     value = length(text.removesuffix("%") if share else text)
     return value if value is None or not share else value / 100
@@ -61,11 +61,11 @@ def number(text: str) -> float | None:
 
 @lru_cache(maxsize=5_000)
 def length(text: str, font: float = 16.0, whole: float = 500.0) -> float | None:
-    """Return a length in pixels; None where it is none.
+    """Return a length in pixels; None for anything else.
 
     Args:
-        font: the size of the font, for lengths relative to it.
-        whole: the length that percentages are a part of.
+        font: The font size, for relative lengths.
+        whole: The length that percentages refer to.
     """
     if _NUMBER.fullmatch(text):
         return float(text)
@@ -74,7 +74,7 @@ def length(text: str, font: float = 16.0, whole: float = 500.0) -> float | None:
 
 
 def _sum(parts: list[Any], font: float, whole: float, depth: int) -> float | None:
-    """Return the value of a calculation, of products before sums."""
+    """Return the value of a calculation; products bind more tightly than sums."""
     parts = [part for part in parts if part.type != "whitespace"]
     if depth > _MOST_NESTED or not parts or len(parts) % 2 == 0:
         return None
@@ -125,7 +125,7 @@ def _operand(part: Any, font: float, whole: float, depth: int) -> float | None:
 
 
 def arguments(parts: list[Any]) -> list[list[Any]]:
-    """Return the arguments of a function, parted by commas."""
+    """Return the arguments of a function, split at commas."""
     lists: list[list[Any]] = [[]]
     for part in parts:
         if part.type == "literal" and part.value == ",":
@@ -136,19 +136,19 @@ def arguments(parts: list[Any]) -> list[list[Any]]:
 
 
 def functions(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Return the functions of a value by their names, with their arguments as text."""
+    """Yield the name of each function in a value, with its arguments as text."""
     for part in _parsed(text[:1_000]):
         if part.type == "function":
-            if any(each.type == "literal" and each.value == "," for each in part.arguments):
+            if any(argument.type == "literal" and argument.value == "," for argument in part.arguments):
                 parts = arguments(part.arguments)
             else:
-                parts = [[each] for each in part.arguments if each.type != "whitespace"]
-            yield part.lower_name, [tinycss2.serialize(each).strip() for each in parts]
+                parts = [[argument] for argument in part.arguments if argument.type != "whitespace"]
+            yield part.lower_name, [tinycss2.serialize(argument).strip() for argument in parts]
 
 
 @lru_cache(maxsize=5_000)
 def colour(text: str) -> Colour | None:
-    """Return a colour; None where it is none, or cannot be told."""
+    """Return a colour; None if it is not a colour or cannot be determined."""
     if text in _SYSTEM:
         return _SYSTEM[text]
     parsed: Any
@@ -168,12 +168,12 @@ def colour(text: str) -> Colour | None:
 
 
 def uniform(text: str) -> Colour | None:
-    """Return the one colour that all colours of a value are; None where they differ, or there is none."""
+    """Return the single colour of a value; None if its colours differ or there is none."""
     return _one(_colours(_parsed(text[:1_000]), 0))
 
 
 def _mixed(text: str) -> Colour | None:
-    """Return the colour of `color-mix()`, where it mixes a colour with itself."""
+    """Return the colour of a `color-mix()` that mixes a colour with itself."""
     parts = _parsed(text)
     if len(parts) == 1 and parts[0].type == "function" and parts[0].lower_name == "color-mix":
         return _one(_colours(parts[0].arguments, 0))
@@ -209,7 +209,7 @@ def _srgb(space: str, a: float, b: float, c: float, parsed: Any) -> tuple[float,
         return red, green, blue
     if space == "srgb-linear":
         return _gamma(a), _gamma(b), _gamma(c)
-    return a, b, c  # wider spaces are near enough, to tell white from grey
+    return a, b, c  # Other wide colour spaces are close enough to distinguish white from grey.
 
 
 def _of_oklab(light: float, a: float, b: float) -> tuple[float, float, float]:
@@ -246,7 +246,7 @@ def _bounded(value: float) -> float:
 
 
 def legacy_colour(text: str) -> str:
-    """Return a colour of an old attribute as browsers read it: any text is one."""
+    """Return the colour of an obsolete attribute as browsers interpret it: any text denotes one."""
     text = text.strip().lower()
     if text in ("", "transparent"):
         return text

@@ -1,4 +1,4 @@
-"""Word: what a reader sees with all changes accepted, as headings, paragraphs, lists, tables, notes."""
+"""Word: the text as a reader sees it with all changes accepted: headings, paragraphs, lists, tables, notes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 @dataclass(slots=True)
 class _Text:
-    """The text of a paragraph or cell, and what stands beside it."""
+    """The text of a paragraph or cell, and the boxes and tables in it."""
 
     parts: list[str] = field(default_factory=list[str])
     beside: list[tuple[Any, Look]] = field(default_factory=list[tuple[Any, Look]])
@@ -79,7 +79,7 @@ class _Text:
 
 
 class _Walk:
-    """Goes through a part of the file once."""
+    """Walks once through a part of the file."""
 
     def __init__(self, reading: Reading, styles: StyleSheet, numbering: Numbering) -> None:
         self._reading = reading
@@ -98,7 +98,7 @@ class _Walk:
         self.end()
 
     def once(self, root: Any) -> None:
-        """Read a header or footer, unless another one says the same."""
+        """Read a header or footer, unless another one has the same text."""
         said = "".join(root.itertext(qn("w:t")))
         if said not in self._margins:
             self._margins.add(said)
@@ -114,7 +114,7 @@ class _Walk:
         self._beside(text, 0)
 
     def end(self) -> None:
-        """Store what the last paragraph, whose end was deleted, left over."""
+        """Store the rest of the last paragraph, whose end was deleted."""
         if self._carried:
             self._reading.add(self._carried)
             self._carried = ""
@@ -155,16 +155,16 @@ class _Walk:
         own = outline_level(properties) if properties is not None else None
         level = int(heading[1] or 1) if heading else own or style.level
         list_id, list_level = style.list_id, style.list_level
-        told = numbered(properties) if properties is not None else None
-        if told is not None:
-            list_id, list_level = told[0] or list_id, told[1]
+        numbering = numbered(properties) if properties is not None else None
+        if numbering is not None:
+            list_id, list_level = numbering[0] or list_id, numbering[1]
         mark = self._numbering.before(list_id, list_level) if list_id not in (None, "", "0") else ""
         if level:
             if level == 1 and self._reading.title is None:
                 self._reading.title = " ".join(line.split())[:500] or None
             self._reading.heading(level, line if mark == BULLET else f"{mark}{line}")
             return
-        if not mark and list_id != "0" and style.name.lower().startswith("list") and told is None:
+        if not mark and list_id != "0" and style.name.lower().startswith("list") and numbering is None:
             mark = BULLET
         self._reading.add(f"{mark}{line}", "item" if mark else "text")
 
@@ -199,7 +199,7 @@ class _Walk:
         self._pieces(run, look, text, depth, raised=properties is not None and _is_raised(properties))
 
     def _pieces(self, run: Any, look: Look, text: _Text, depth: int, *, raised: bool) -> None:
-        """Read what stands in a run, or in an alternative within it."""
+        """Read the contents of a run, or of an alternative within it."""
         if depth > MAX_NESTING:
             raise RefusedError(f"it is nested deeper than {MAX_NESTING}")
         for child in run.iterchildren(etree.Element):
@@ -235,7 +235,7 @@ class _Walk:
 
     def _say(self, said: str, look: Look, text: _Text, *, raised: bool = False) -> None:
         if self._fields and not all(self._fields):
-            self._reading.hide(len(said.strip()))  # in the code of a field, not in its result
+            self._reading.hide(len(said.strip()))  # Field code, not its result.
             return
         if look.is_hidden:
             self._reading.hide(len(said.strip()))
@@ -252,7 +252,7 @@ class _Walk:
             self._reading.notes.append(note)
 
     def _alternative(self, element: Any) -> Any:
-        """Return the form that is shown; count text that stands only in another one."""
+        """Return the form that is shown; count text that only other forms have."""
         shown, others = alternatives(element)
         said = _words(shown) if len(shown) else ""
         for other in others:
@@ -300,15 +300,15 @@ class _Walk:
         self._reading.leave_out("pictures", drawing.pictures)
 
     def _beside(self, text: _Text, depth: int) -> None:
-        """Read boxes, diagrams and tables that stand in a paragraph or cell, after it."""
+        """Read the boxes, diagrams and tables of a paragraph or cell, after its text."""
         fields, self._fields = self._fields, []
-        for each, look in text.beside:
-            if each.tag == f"{_W}tbl":
-                self._table(each, replace(self._styles.page, fill=look.fill), depth + 1)
-            elif each.tag == f"{_W}txbxContent":
-                # The colour of a box is not known.
-                self.blocks(each, replace(self._styles.page, fill=None), depth + 1)
-            elif (part := self.diagrams.get(each.get(qn("r:dm"), ""))) is not None:
+        for element, look in text.beside:
+            if element.tag == f"{_W}tbl":
+                self._table(element, replace(self._styles.page, fill=look.fill), depth + 1)
+            elif element.tag == f"{_W}txbxContent":
+                # The colour of a box is unknown.
+                self.blocks(element, replace(self._styles.page, fill=None), depth + 1)
+            elif (part := self.diagrams.get(element.get(qn("r:dm"), ""))) is not None:
                 for paragraph in _tree(part).iter(qn("a:p")):
                     self._reading.add("".join(paragraph.itertext(qn("a:t"))))
         self._fields = fields
@@ -370,7 +370,7 @@ class _Walk:
         return True
 
     def _cell_of_row(self, cell: Any, look: Look, depth: int) -> _Text:
-        """Return the text of a cell; of one that a cell above covers, nothing."""
+        """Return the text of a cell; empty for one covered by a cell above."""
         if continues(cell):
             self._reading.hide(len(_words(cell)))
             return _Text()
@@ -439,7 +439,7 @@ def _is_raised(properties: Any) -> bool:
 
 
 def _words(element: Any) -> str:
-    """Return the text in an element, however it looks, to count it."""
+    """Return the text in an element, regardless of its look, to count it."""
     return "".join(element.itertext(qn("w:t"), f"{_M}t")).strip()
 
 

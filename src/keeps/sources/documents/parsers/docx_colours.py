@@ -41,10 +41,10 @@ _HIGHLIGHTS = {"darkYellow": "808000", "lightGray": "C0C0C0", "darkGray": "80808
 
 
 class Theme:
-    """The colours that a file calls by their place in its theme.
+    """The colours of a file's theme, by their place in it.
 
     Args:
-        root: the part of the theme.
+        root: The theme part.
         mapping: `w:clrSchemeMapping` of the settings, which exchanges places.
     """
 
@@ -63,7 +63,7 @@ class Theme:
                     self._slots[name] = _SLOTS[mapped]
 
     def colour(self, element: Any, value: str, theme: str, tint: str, shade: str) -> Colour:
-        """Return the colour that the named attributes of an element tell; that of the theme goes first."""
+        """Return the colour named by the attributes of an element; a theme colour takes precedence."""
         name = element.get(qn(theme))
         if not name or name == "none":
             return from_text(element.get(qn(value)) or AUTO)
@@ -95,7 +95,7 @@ def highlight(name: str) -> Colour:
 
 
 def mixed(front: Colour, behind: Colour, percent: float) -> Colour:
-    """Return the colour of a pattern that covers so many percent of what is behind it."""
+    """Return the mean colour of a pattern that covers `percent` of its background."""
     if UNKNOWN in (front, behind):
         return UNKNOWN
     pairs = zip(bytes.fromhex(front), bytes.fromhex(behind), strict=True)
@@ -103,7 +103,7 @@ def mixed(front: Colour, behind: Colour, percent: float) -> Colour:
 
 
 def are_alike(one: Colour, other: Colour) -> bool:
-    """Return whether nobody can tell two colours apart."""
+    """Return whether two colours look the same."""
     if not (_is_hexadecimal(one) and _is_hexadecimal(other)):
         return False
     return max(abs(a - b) for a, b in zip(bytes.fromhex(one), bytes.fromhex(other), strict=True)) <= _ALIKE

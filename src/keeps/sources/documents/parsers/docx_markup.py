@@ -1,4 +1,4 @@
-"""Constructs of a Word file that tell which of several contents is shown: alternatives, fields, hidden boxes."""
+"""Constructs of a Word file that determine which of several contents is shown: alternatives, fields, hidden boxes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _HIDING_STYLES = ("visibility:hidden", "display:none", "mso-hide:all")
 
 
 def alternatives(element: Any) -> tuple[Any, list[Any]]:
-    """Return the form that Word shows of what stands in a file in several, and the others."""
+    """Return the form that Word shows of a content with alternatives, and the other forms."""
     forms = [child for child in element if child.tag in (f"{MC}Choice", f"{MC}Fallback")]
     shown = next((form for form in forms if form.tag == f"{MC}Fallback" or _is_known(form)), None)
     return (shown if shown is not None else etree.Element("none")), [form for form in forms if form is not shown]
 
 
 def _is_known(choice: Any) -> bool:
-    """Return whether Word knows the namespaces that a form requires."""
+    """Return whether Word supports the namespaces that a form requires."""
     prefixes = choice.get("Requires", "").split()
     spaces = [choice.nsmap.get(prefix) or "" for prefix in prefixes]
     return bool(spaces) and all(space.startswith(_KNOWN) for space in spaces)
@@ -41,7 +41,7 @@ def _is_known(choice: Any) -> bool:
 
 @dataclass(slots=True)
 class Drawing:
-    """The contents of a drawing: boxes and diagrams with text, words as a shape, and how much of them is hidden."""
+    """The contents of a drawing: boxes and diagrams with text, text as a shape, and the amount of hidden text."""
 
     beside: list[Any] = field(default_factory=list[Any])
     shapes: list[str] = field(default_factory=list[str])
@@ -51,7 +51,7 @@ class Drawing:
 
 
 def contents(drawn: Any) -> Drawing:
-    """Return what is in a drawing, each text once: a box in another one is read with it."""
+    """Return the contents of a drawing, each text once: a box inside another one is read with it."""
     drawing = Drawing()
     waiting = [drawn]
     while waiting:
@@ -73,7 +73,7 @@ def contents(drawn: Any) -> Drawing:
 
 
 def _is_hidden(element: Any) -> bool:
-    """Return whether an element says that it, or what it describes, is hidden."""
+    """Return whether an element marks itself, or the object it describes, as hidden."""
     described = element.find(f"{_WP}docPr") if element.tag in _PLACED else None
     if any(
         each is not None and each.get("hidden", "0").lower() in ("1", "true", "on") for each in (element, described)
@@ -84,7 +84,7 @@ def _is_hidden(element: Any) -> bool:
 
 
 def unclosed_fields(root: Any) -> set[Any]:
-    """Return the marks of fields that have no end in their text: Word shows what follows them."""
+    """Return the marks of fields that are never closed: Word shows the text after them."""
     open_fields: dict[Any, list[list[Any]]] = {}
     unmatched: set[Any] = set()
     for mark in root.iter(f"{W}fldChar"):
@@ -106,7 +106,7 @@ def unclosed_fields(root: Any) -> set[Any]:
 
 
 def _story(mark: Any) -> Any | None:
-    """Return the cell, box, note or part that a mark stands in; None of a deleted one."""
+    """Return the cell, box, note or part that contains a mark; None for a deleted one."""
     above = mark
     for above in mark.iterancestors():
         if above.tag in DELETED:

@@ -1,4 +1,4 @@
-"""Styles of a Word file by name, and how text looks, so far as that can hide it."""
+"""Styles of a Word file by name, and the look of text, as far as it can hide the text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OFF = ("0", "false", "off", "none")
 _LEAST_HALF_POINTS, _LEAST_WIDTH_PERCENT, _LEAST_LINE_TWIPS = 4, 10, 40
 _DOUBTFUL_SPACING_TWIPS, _DOUBTFUL_RISE_HALF_POINTS, _DOUBTFUL_PLACE_TWIPS = -100, 400, 5_000
 _TRANSPARENT = 95_000
-"""Transparency from which text cannot be seen, of 100,000."""
+"""Transparency, out of 100,000, above which text is invisible."""
 _MOST_STYLES_ABOVE = 20
 _LENGTH = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(pt|mm|cm|in|pc|pi|%)?")
 _POINTS = {"pt": 1.0, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72.0, "pc": 12.0, "pi": 12.0}
@@ -33,15 +33,15 @@ _POINTS = {"pt": 1.0, "mm": 72 / 25.4, "cm": 72 / 2.54, "in": 72.0, "pc": 12.0, 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Look of a run of text, as far as that can hide it.
+    """Look of a run of text, as far as it can hide the text.
 
     Attributes:
-        tiny: the size of the letters.
-        narrow: their width.
-        flat: the height of their line.
-        fill: the colour behind; None where what colours it is not known.
-        text_fill: the colour of the effect "fill", which goes before `colour`; "" where there is none.
-        doubt: why it cannot be told whether the text is seen.
+        tiny: The letters are too small.
+        narrow: The letters are too narrow.
+        flat: The line is too low.
+        fill: The colour behind the text; None if unknown.
+        text_fill: The colour of the effect "fill", which takes precedence over `colour`; "" without one.
+        doubt: The reason why visibility cannot be determined.
     """
 
     vanished: bool = False
@@ -62,7 +62,7 @@ class Look:
 
     @property
     def why_doubtful(self) -> str:
-        """Return why this text, which is read, may be hidden."""
+        """Return why this visible text may be hidden after all."""
         if UNKNOWN in (self.text_fill or self.colour, self.fill):
             return "a colour is not known"
         return self.doubt
@@ -77,7 +77,7 @@ class ParagraphStyle:
 
 
 class StyleSheet:
-    """The styles of a file, each with those that it is based on."""
+    """The styles of a file, each with the styles that it is based on."""
 
     def __init__(self, root: Any | None, theme: Theme | None = None) -> None:
         self.theme = theme or Theme()
@@ -100,7 +100,7 @@ class StyleSheet:
         self._always_vanished = self.page.vanished
 
     def paragraph(self, style_id: str) -> ParagraphStyle:
-        """Return what a paragraph's style says; without a list of styles their ids say what they are."""
+        """Return the properties of a paragraph's style; without a list of styles, those that its id suggests."""
         if style_id not in self._paragraphs:
             self._paragraphs[style_id] = self._paragraph(style_id)
         return self._paragraphs[style_id]
@@ -123,7 +123,7 @@ class StyleSheet:
         return ParagraphStyle(name, level, list_id, list_level)
 
     def look(self, style_id: str, before: Look, kind: str) -> Look:
-        """Return how text of a style looks; without an id, of the default style of a kind."""
+        """Return the look of text in a style; without an id, in the default style of a kind."""
         used = self._used(style_id, kind)
         if used not in self._styles:
             return before
@@ -137,11 +137,11 @@ class StyleSheet:
         for style in reversed(self._chain(style_id)):
             after = self.run_look(after, style.find(qn("w:rPr")))
             after = self.paragraph_look(after, style.find(qn("w:pPr")))
-        # Two levels of styles that both hide text show it; what the defaults of the file hide, they cannot show.
+        # Two levels of styles that both hide text show it. Styles cannot show text hidden by the file's defaults.
         return replace(after, vanished=self._always_vanished or before.vanished != after.vanished)
 
     def table(self, style_id: str, before: Look) -> Look:
-        """Return how text in a table of a style looks before its cells and paragraphs say more."""
+        """Return the look of text in a table style, before cells and paragraphs override it."""
         used = self._used(style_id, "table")
         look = self.look(used, before, "table")
         if self._shades_cells(used):
@@ -158,7 +158,7 @@ class StyleSheet:
         return self._shades[style_id]
 
     def _hides_some_cells(self, style_id: str) -> bool:
-        """Return whether a style hides text in cells of a certain place, as the first row."""
+        """Return whether a style hides text in cells at certain places, such as the first row."""
         if style_id not in self._conditions:
             before = Look(fill=None if self._shades_cells(style_id) else WHITE)
             self._conditions[style_id] = any(
@@ -202,7 +202,7 @@ class StyleSheet:
         return replace(look, fill=marked)
 
     def _text_fill(self, fill: Any, properties: Any) -> dict[str, Any]:
-        """Return what the effect "fill" of letters changes. Letters without one may have an outline."""
+        """Return the changes by the effect "fill" of letters. Letters without a fill may still have an outline."""
         outline = properties.find(f"{_W14}textOutline")
         if outline is not None and outline.find(f"{_W14}noFill") is None and len(outline):
             return {"text_fill": "", "clear": False, "colour": AUTO}
@@ -211,7 +211,7 @@ class StyleSheet:
         solid = fill.find(f"{_W14}solidFill")
         colour = solid[0] if solid is not None and len(solid) else None
         if colour is None:
-            return {"text_fill": "", "clear": False, "colour": AUTO}  # a gradient
+            return {"text_fill": "", "clear": False, "colour": AUTO}  # A gradient.
         name = colour.get(f"{_W14}val", "")
         is_theme = colour.tag == f"{_W14}schemeClr"
         changes = [child for child in colour if child.tag != f"{_W14}alpha"]
@@ -251,7 +251,7 @@ class StyleSheet:
         behind = (look.fill or UNKNOWN) if fill == AUTO else fill
         if percent == 100:
             return replace(look, fill=front)
-        if percent < 0 and front != behind:  # stripes
+        if percent < 0 and front != behind:  # A stripe pattern.
             return replace(look, fill=None)
         return replace(look, fill=mixed(front, behind, max(percent, 0)) if behind != UNKNOWN else None)
 
@@ -275,12 +275,12 @@ _COLOUR_NAMES_OF_SHADE = ("w:color", "w:themeColor", "w:themeTint", "w:themeShad
 
 
 def numbered(properties: Any) -> tuple[str, int] | None:
-    """Return the list of a paragraph and its level in it: list "0" is none, "" is that of its style."""
-    told = properties.find(qn("w:numPr"))
-    if told is None:
+    """Return a paragraph's list and its level in it: list "0" is none, "" is the style's list."""
+    numbering = properties.find(qn("w:numPr"))
+    if numbering is None:
         return None
-    level = _value(told, "w:ilvl") or ""
-    return _value(told, "w:numId") or "", int(level) if level.isdigit() else 0
+    level = _value(numbering, "w:ilvl") or ""
+    return _value(numbering, "w:numId") or "", int(level) if level.isdigit() else 0
 
 
 def outline_level(properties: Any) -> int | None:
@@ -290,7 +290,7 @@ def outline_level(properties: Any) -> int | None:
 
 
 def is_low(row_properties: Any) -> bool:
-    """Return whether a row is so low that its text is not seen."""
+    """Return whether a row is too low for its text to be seen."""
     height = row_properties.find(qn("w:trHeight"))
     if height is None:
         return False
@@ -299,7 +299,7 @@ def is_low(row_properties: Any) -> bool:
 
 
 def _half_points(value: str, default: float, *, bare: float = 1.0) -> float:
-    """Return a size in half-points; a number without a unit counts `bare` half-points."""
+    """Return a size in half-points; a number without a unit is a multiple of `bare` half-points."""
     match = _LENGTH.fullmatch(value.strip())
     if not match:
         return default

@@ -1,4 +1,4 @@
-"""Rows and cells of the tables of a Word file: which are there, which name columns, how wide each is."""
+"""Rows and cells of the tables of a Word file: their existence, column names and widths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _W = f"{{{nsmap['w']}}}"
 
 
 def within(element: Any, name: str) -> Iterator[Any]:
-    """Return the rows of a table, or the cells of a row, also those in content controls."""
+    """Return the rows of a table, or the cells of a row, including those in content controls."""
     for child in element.iterchildren(etree.Element):
         if child.tag == qn(name):
             yield child
@@ -24,7 +24,7 @@ def within(element: Any, name: str) -> Iterator[Any]:
 
 
 def heads(rows: list[Any]) -> set[int]:
-    """Return the numbers of the rows that name the columns."""
+    """Return the numbers of the rows with column names."""
     several = [number for number, row in enumerate(rows) if len(list(within(row, "w:tc"))) > 1]
     if len(several) < 2:
         return set()

@@ -1,4 +1,4 @@
-"""E-mail: who wrote to whom about what, and the texts that a reader sees. Attachments are named, not read."""
+"""E-mail: headers and visible texts. Attachments are named, not read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def _told(message: EmailMessage, reading: Reading) -> int:
-    """Store the headers. Return how many blocks there are then."""
+    """Store the headers. Return the number of blocks so far."""
     told = [f"{name}: {' '.join(said.split())}" for name in _HEADERS if (said := _header(message, name))]
     reading.add("\n".join(told))
     return len(reading.blocks)
@@ -45,7 +45,7 @@ def _told(message: EmailMessage, reading: Reading) -> int:
 def _header(message: EmailMessage, name: str) -> str:
     try:
         return str(message.get(name, ""))
-    except (ValueError, IndexError, AttributeError, TypeError, LookupError):  # what the library raises for broken ones
+    except (ValueError, IndexError, AttributeError, TypeError, LookupError):  # Raised for broken headers.
         return next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
 
 
@@ -59,19 +59,19 @@ def _read(part: EmailMessage, reading: Reading, left_out: list[str], depth: int)
         _read_alternative(part, reading, left_out, depth)
     elif kind == "multipart/related":
         root = _root(part)
-        for each in _parts(part):
-            if each is root:
-                _read(each, reading, left_out, depth + 1)
-            elif not _is_picture(each):
-                left_out.append(_named(each))
+        for child in _parts(part):
+            if child is root:
+                _read(child, reading, left_out, depth + 1)
+            elif not _is_picture(child):
+                left_out.append(_named(child))
     elif part.is_multipart() and kind != "message/rfc822":
-        for each in _parts(part):
-            _read(each, reading, left_out, depth + 1)
+        for child in _parts(part):
+            _read(child, reading, left_out, depth + 1)
     elif part.get_content_disposition() == "attachment" or (kind == "text/plain" and part.get_filename()):
         left_out.append(_named(part))
     elif kind == "message/rfc822":
-        for each in _parts(part):
-            _forwarded(each, reading, left_out, depth)
+        for child in _parts(part):
+            _forwarded(child, reading, left_out, depth)
     elif kind == "text/html":
         parse_text(_text(part), reading)
     elif kind in ("text/plain", "text/enriched", "text/markdown"):
@@ -93,7 +93,7 @@ def _forwarded(message: EmailMessage, reading: Reading, left_out: list[str], dep
 
 
 def _read_alternative(part: EmailMessage, reading: Reading, left_out: list[str], depth: int) -> None:
-    """Read the last form of a text that has words, as mail programs do. Count what only the other forms say."""
+    """Read the last alternative that has words, as mail programs do. Count words that only the others have."""
     forms: list[Reading] = []
     for form in _parts(part):
         forms.append(Reading(title=reading.title))
@@ -118,7 +118,7 @@ def _read_alternative(part: EmailMessage, reading: Reading, left_out: list[str],
 
 
 def _missing(forms: list[Reading], chosen: int, addresses: set[str]) -> list[str]:
-    """Return the words of other forms that the chosen one does not have. Addresses of its links are no words."""
+    """Return the words of other alternatives that the chosen one lacks, except addresses of its links."""
     shown = set(_words(forms[chosen]))
     others = (form for number, form in enumerate(forms) if number != chosen)
     return [word for form in others for word in _words(form, addresses) if word not in shown]
@@ -132,13 +132,13 @@ def _words(form: Reading, addresses: Collection[str] = ()) -> list[str]:
 
 
 def _addresses(part: EmailMessage) -> set[str]:
-    """Return the web addresses that stand in the pages of a part, which plain forms spell out."""
+    """Return the web addresses in the HTML of a part, which plain text spells out."""
     pages = (unescape(_text(each)) for each in part.walk() if each.get_content_type() == "text/html")
     return {address for page in pages for address in _ADDRESS.findall(page)}
 
 
 def _root(part: EmailMessage) -> EmailMessage | None:
-    """Return the part of a multipart/related that is shown: the others are pictures and the like for it."""
+    """Return the displayed part of a multipart/related; the others are its pictures and similar files."""
     parts = _parts(part)
     start = str(part.get_param("start", "")).strip("<> ")
     named = (each for each in parts if start and str(each.get("content-id", "")).strip("<> ") == start)
@@ -147,7 +147,7 @@ def _root(part: EmailMessage) -> EmailMessage | None:
 
 
 def _is_picture(part: EmailMessage) -> bool:
-    """Return whether a part is a picture that a page shows in its text."""
+    """Return whether a part is a picture displayed in the text."""
     return part.get_content_maintype() == "image" and part.get("content-id") is not None
 
 

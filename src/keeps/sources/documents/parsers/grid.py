@@ -71,7 +71,7 @@ class Grid:
             return [
                 (first.text, pairs[1][1]) if pairs[1][1] else ("", first.text),
                 *pairs[2:],
-            ]  # the name of a row without names of columns
+            ]  # The row's name, without column names.
         return pairs
 
     def _name(self, column: int) -> str:

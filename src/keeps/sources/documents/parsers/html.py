@@ -1,4 +1,4 @@
-"""HTML: what a reader sees, as headings, paragraphs, lists, tables. Hidden text is left out and counted."""
+"""HTML: visible text as headings, paragraphs, lists and tables. Hidden text is left out and counted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TAG = re.compile(r"<[^<>]{0,10000}>")
 _POWERS = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _POWER = re.compile(r"[+\-−]?\d{1,4}")
 _DOT = re.compile(r"[01] ?(?:px)?")
-"""The width of a picture that nobody sees."""
+"""Size of an invisible picture."""
 _NUMBERS = re.compile(r"\d{1,9}")
 MAX_SPAN, BULLET = 1_000, "- "
 
@@ -45,7 +45,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def parse_text(text: str, reading: Reading) -> None:
-    """Read a page that is text already."""
+    """Read a page given as text."""
     check_bounds(text)
     tree = LexborHTMLParser(text)
     title = tree.css_first("title")
@@ -75,7 +75,7 @@ def parse_text(text: str, reading: Reading) -> None:
 
 
 class _Flow:
-    """Takes text to the reading, block by block."""
+    """Adds text to the reading, block by block."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -89,7 +89,7 @@ class _Flow:
         return self._parts[-1][-1:] if self._parts else ""
 
     def item(self, marker: str) -> None:
-        """Begin an item of a list; its first text stands after the marker."""
+        """Begin a list item; its first text follows the marker."""
         self._marker = marker
 
     def boundary(self) -> None:
@@ -101,7 +101,7 @@ class _Flow:
 
 
 class _Line:
-    """Takes text into one line: of a cell, a heading, a caption. Tables in it wait until the line is stored."""
+    """Collects text on one line: of a cell, heading or caption. Tables in it wait until the line is stored."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -127,7 +127,7 @@ _Sink = _Flow | _Line
 
 
 class _Walk:
-    """Goes through the tree once."""
+    """Walks once through the tree."""
 
     def __init__(self, reading: Reading, styles: Styles) -> None:
         self._reading = reading
@@ -143,7 +143,7 @@ class _Walk:
         self.hidden = self.unsure = self.menus = 0
         self.left_out = {}
         sink = _Flow(self._reading)
-        # A sheet outside of the file may colour any background.
+        # A style sheet outside the file may set any background.
         style = Style(background=None if self._styles.elsewhere else WHITE)
         root = body.parent
         if root is not None and root.tag == "html":
@@ -218,14 +218,14 @@ class _Walk:
                 sink.boundary()
 
     def _shown(self, node: LexborNode, style: Style) -> Style | None:
-        """Return the style of what stands in an element; None, and count its text, where nothing of it is shown."""
+        """Return the style of an element's contents; None for a hidden element, whose text is counted."""
         return self._styled(node, style)[0]
 
     def _styled(self, node: LexborNode, style: Style) -> tuple[Style | None, Declarations]:
-        """Return what `_shown` returns, and the declarations of the element."""
+        """Return the result of `_shown`, and the declarations of the element."""
         values, possible = self._styles.of(node, style.variables)
         if self._styles.moves(values):
-            # It can show what is hidden at first, or hide what is shown at first.
+            # An animation can show what is hidden at first, or hide what is shown at first.
             values, style = without_moves(values), replace(style, unsure=True)
         if hides_box(node.tag or "", node.attributes, values):
             self.hidden += len((node.text() or "").strip())
@@ -237,7 +237,7 @@ class _Walk:
         return inner, values
 
     def _text(self, text: str, style: Style) -> str:
-        """Return a text if it is shown, else nothing; count what is hidden, and what may be."""
+        """Return a text if it is visible, else nothing; count text that is or may be hidden."""
         if not style.shows_text:
             self.hidden += len(text.strip())
             return ""
@@ -246,7 +246,7 @@ class _Walk:
         return text
 
     def _marker(self, item: LexborNode) -> str:
-        """Return the bullet or the number before an item of a list."""
+        """Return the bullet or number of a list item."""
         above = item.parent
         if above is None or above.tag != "ol":
             return BULLET
@@ -325,7 +325,7 @@ class _Walk:
     def _rows(
         self, table: LexborNode, style: Style, sink: _Flow, depth: int
     ) -> Iterator[tuple[LexborNode, bool, Style]]:
-        """Return the rows of a table that are shown, and whether they are names of columns. Read its caption."""
+        """Return the visible rows of a table, each with whether it has column names. Also read the caption."""
         for part in elements(table):
             if part.tag == "caption":
                 if (inner := self._shown(part, style)) is not None:
@@ -342,7 +342,7 @@ class _Walk:
 
     @staticmethod
     def _is_layout(shown: list[tuple[LexborNode, Style]], *, headed: bool, named: bool, in_head: bool) -> bool:
-        """Return whether a row arranges parts of a page, instead of telling values."""
+        """Return whether a row arranges parts of a page instead of holding data."""
         if in_head:
             return False
         if len(shown) == 1:
@@ -351,7 +351,7 @@ class _Walk:
         return not headed and any(cell.css_first("table, h1, h2, h3, h4, h5, h6, pre") is not None for cell, _ in shown)
 
     def _special(self, node: LexborNode, style: Style, sink: _Sink, depth: int) -> bool:
-        """Read an element whose text is not just what stands in it. Return whether it is one."""
+        """Read an element whose text differs from its contents. Return whether it is one."""
         match node.tag:
             case "br":
                 sink.text("\n")

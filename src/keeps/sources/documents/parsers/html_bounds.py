@@ -1,4 +1,4 @@
-"""Bounds on pages that a parser takes quadratic time for: deep nesting, and elements of many attributes."""
+"""Limits on pages that take quadratic time to parse: deep nesting, and elements with many attributes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _UNCOUNTED = frozenset(
     "p li td th tr dt dd option tbody thead tfoot colgroup area base br col embed hr img input link meta param source"
     " track wbr a body html head".split()
 )
-"""Elements that close themselves, or one another."""
+"""Elements that close themselves or one another."""
 
 
 def check_bounds(text: str) -> None:
-    """Raise RefusedError if a page takes much more time to parse than it is long."""
+    """Raise RefusedError if a page takes much longer to parse than its length justifies."""
     deep = text.count("<") > MAX_OPEN
     if not deep and len(text) < _LONG:
         return
@@ -42,7 +42,7 @@ def check_bounds(text: str) -> None:
 
 
 def _past_attributes(text: str, at: int) -> int:
-    """Return where the attributes of a tag end."""
+    """Return the position at which the attributes of a tag end."""
     for _ in range(MAX_ATTRIBUTES):
         between = _BETWEEN.match(text, at)
         attribute = _ATTRIBUTE.match(text, between.end() if between else at)

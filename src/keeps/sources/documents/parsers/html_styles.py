@@ -1,4 +1,4 @@
-"""Styles of an element that hide its box, or the text in it."""
+"""Styles of an element that hide its box or the text in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keeps.sources.documents.parsers.css_values import WHITE, Colour, colour, fu
 _BOXES = frozenset(("block", "flex", "grid", "table", "list-item", "table-row", "table-cell", "flow-root"))
 _LEAST_PIXELS, _LEAST_OPACITY, _LEAST_SCALE = 2.0, 0.1, 0.1
 _ALIKE, _NEAR = 0.05, 0.1
-"""Differences of colours that nobody sees, and that few see."""
+"""Differences between colours that nobody notices, and that few notice."""
 _FAR_OFF, _FAR_MARGIN, _FAR_AHEAD = -900.0, -2_000.0, 5_000.0
 _SIZES = {
     "xx-small": 9,
@@ -31,19 +31,19 @@ _ZERO_PLACES = ("height", "max-height", "width", "max-width")
 _UNKNOWN_MASKS = ("url(", "element(")
 _OPAQUE = 0.98
 _KEEP = frozenset(("none", "initial", "inherit", "unset", "revert"))
-"""Backgrounds that leave what is behind."""
+"""Values of `background` that leave the background unchanged."""
 _MOVED = frozenset("opacity visibility transform translate scale left right top bottom clip-path filter color".split())
 _NO_TEXT = frozenset(("none", "transparent"))
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Style that an element passes on to the text in it.
+    """The style that an element passes on to the text in it.
 
     Attributes:
-        background: the colour behind the text; None where a picture, or something unknown, is.
-        ground: the last colour behind the text that is known.
-        unsure: whether something that cannot be told may hide the text.
+        background: The colour behind the text; None for a picture or an unknown background.
+        ground: The last known colour behind the text.
+        unsure: True if something unknown may hide the text.
     """
 
     visible: bool = True
@@ -59,7 +59,7 @@ class Style:
 
     @property
     def shows_box(self) -> bool:
-        """Return whether a picture or a frame around text is seen."""
+        """Return whether a picture or frame around the text is visible."""
         return self.visible and self.opacity >= _LEAST_OPACITY
 
     @property
@@ -74,7 +74,7 @@ class Style:
 
     @property
     def may_hide_text(self) -> bool:
-        """Return whether it cannot be told that text is shown."""
+        """Return whether the text may be hidden, although this is not certain."""
         if self.unsure:
             return True
         ink = self._ink
@@ -97,7 +97,7 @@ def displayed_as_box(values: Declarations) -> bool:
 
 
 def hides_box(tag: str, attributes: Mapping[str, str | None], values: Declarations) -> bool:
-    """Return whether nothing of an element is shown, whatever stands in it."""
+    """Return whether an element is hidden with all its contents."""
     display = values.get("display", "")
     if display == "none" or (attributes.get("aria-hidden") or "").strip().lower() == "true":
         return True
@@ -124,7 +124,7 @@ def without_moves(values: Declarations) -> Declarations:
 
 
 def _is_cut_off(values: Declarations) -> bool:
-    """Return whether an element has no room for text and shows none beside it."""
+    """Return whether an element has no room for text and clips it."""
     flows = (values.get(name, "") for name in ("overflow", "overflow-x", "overflow-y"))
     cut = any(flow not in ("", "visible", "initial", "unset", "inherit") for flow in flows)
     if not cut and not re.search(r"paint|strict|content", values.get("contain", "")):
@@ -138,7 +138,7 @@ def _is_cut_off(values: Declarations) -> bool:
 
 
 def _is_of_an_unknown(size: str) -> bool:
-    """Return whether a size is a share of one that is not known here."""
+    """Return whether a size is relative to an unknown one."""
     return "%" in size and not _is_zero(size)
 
 
@@ -199,7 +199,7 @@ def _is_zero(text: str) -> bool:
 
 
 def inherited(style: Style, values: Declarations) -> Style:
-    """Return the style of what stands in an element."""
+    """Return the style of an element's contents."""
     if not values:
         return style
     if visibility := values.get("visibility"):
@@ -216,7 +216,7 @@ def inherited(style: Style, values: Declarations) -> Style:
 
 
 def _scaled(style: Style, values: Declarations) -> Style:
-    """Return a style with its size: of letters, and of what is drawn smaller."""
+    """Return a style with its sizes: font size and scale."""
     scale, unsure = style.scale, style.unsure
     if "zoom" in values:
         scale *= abs(number(values["zoom"]) or 1.0) if not _is_zero(values["zoom"]) else 1.0
@@ -293,7 +293,7 @@ def _coloured(style: Style, values: Declarations) -> Style:
     if any(name in values for name in ("background", "background-color", "background-image")):
         through = "text" in (values.get("background-clip", "") + values.get("-webkit-background-clip", ""))
         if through:
-            # Letters are cut out of the background, which is their colour.
+            # Letters are cut out of the background and have its colour.
             return replace(style, fill=None, colour=None, unsure=True)
         return _grounded(style, values)
     return style
@@ -316,7 +316,7 @@ def _grounded(style: Style, values: Declarations) -> Style:
 
 
 def _over(paint: Colour, ground: Colour) -> Colour:
-    """Return the colour that is seen where a paint that may be transparent lies on another."""
+    """Return the colour that results from a possibly transparent paint on a background."""
     share = paint[3]
     red, green, blue = (mine * share + other * (1 - share) for mine, other in zip(paint[:3], ground[:3], strict=True))
     return red, green, blue, 1.0

@@ -1,4 +1,4 @@
-"""Markdown: read as CommonMark with tables and footnotes, and shown as a page would show it."""
+"""Markdown: parsed as CommonMark with tables and footnotes, and read as a page would show it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keeps.sources.documents.parsers.records import fields
 from keeps.sources.documents.parsers.text import paragraphs
 
 MAX_CHARACTERS_OF_STRUCTURE = 5_000_000
-"""Longer texts would take more processor time than a document has."""
+"""Maximum length of a text; a longer one would exceed the processor time of a document."""
 _MAX_BRACKET_STEPS = 1_000_000_000
 _FRONT_MATTER_LINES, _FRONT_MATTER_CHARACTERS = 200, 30_000
 
@@ -47,12 +47,12 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def _has_many_brackets(text: str) -> bool:
-    """Return whether links take too much time to find: each bracket is compared with all text behind it."""
+    """Return whether searching for links takes too long: each bracket is compared with all text after it."""
     return sum(each.count("[") * len(each) for each in text.split("\n\n")) > _MAX_BRACKET_STEPS
 
 
 def _line_break(*_: Any) -> str:
-    """Keep the lines of a paragraph, which people write on purpose."""
+    """Keep the line breaks of a paragraph, which are written on purpose."""
     return "<br>\n"
 
 
@@ -75,28 +75,28 @@ def _first_heading(tokens: Sequence[Token]) -> str | None:
 
 
 def _without_front_matter(text: str, reading: Reading) -> str:
-    """Return a text without the fields before it, and store these. What holds no fields is text."""
+    """Store the front matter and return the text after it. A block without fields counts as text."""
     lines = text.split("\n", _FRONT_MATTER_LINES)
     if lines[0].rstrip() != "---":
         return text
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() in ("---", "..."):
             written = "\n".join(lines[1:number])
-            told = _fields_of(written) if len(written) <= _FRONT_MATTER_CHARACTERS else None
-            if told is None:
+            front_matter = _fields_of(written) if len(written) <= _FRONT_MATTER_CHARACTERS else None
+            if front_matter is None:
                 return text
-            title = told.pop("title", None)
+            title = front_matter.pop("title", None)
             if isinstance(title, str) and title.strip():
                 reading.title = title.strip()[:500]
             elif title is not None:
-                told["title"] = title
-            reading.pairs(fields(told))
+                front_matter["title"] = title
+            reading.pairs(fields(front_matter))
             return "\n".join(lines[number + 1 :])
     return text
 
 
 class _Loader(yaml.BaseLoader):
-    """Read values as they are written (00123, 2026-03-31) whatever their tags say, and no aliases, which grow."""
+    """Reads values as written (00123, 2026-03-31), ignores tags, and refuses aliases, which can grow exponentially."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):

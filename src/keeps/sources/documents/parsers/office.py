@@ -1,4 +1,4 @@
-"""Check of the ZIP of XML that Word and Excel files are, before anything unpacks it."""
+"""Check the ZIP container of Word and Excel files before it is unpacked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def checked(data: bytes, part: str, called: str) -> io.BytesIO:
-    """The file, if it is what it is called and not larger than it says. Raises RefusedError."""
+    """Return the file if it has the expected format and does not exceed its declared size. Raises RefusedError."""
     if data.startswith(OLD_OFFICE):
         raise RefusedError("it is encrypted, or of an Office before 2007; save it without a password in today's format")
     try:
@@ -28,16 +28,16 @@ def checked(data: bytes, part: str, called: str) -> io.BytesIO:
     entries = archive.infolist()
     if len(entries) > MAX_ENTRIES:
         raise RefusedError(f"it holds {len(entries):,} files; at most {MAX_ENTRIES:,} are unpacked")
-    if part not in {each.filename for each in entries}:
+    if part not in {entry.filename for entry in entries}:
         raise RefusedError(f"it is called {called}, but is none")
-    unpacked = sum(each.file_size for each in entries)
-    packed = sum(each.compress_size for each in entries)
+    unpacked = sum(entry.file_size for entry in entries)
+    packed = sum(entry.compress_size for entry in entries)
     if unpacked > MAX_UNPACKED or unpacked > MAX_RATIO * max(packed, 10_000):
         raise RefusedError(f"it unpacks to more than {MAX_RATIO} times its size")
-    for each in entries:
-        if each.flag_bits & 1:
+    for entry in entries:
+        if entry.flag_bits & 1:
             raise RefusedError("it is encrypted; save it without a password")
-        if _has_doctype(archive, each):
+        if _has_doctype(archive, entry):
             raise RefusedError("its XML defines entities, which are never expanded")
     return io.BytesIO(data)
 
@@ -47,11 +47,11 @@ class _RootReachedError(Exception):
 
 
 def _has_doctype(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
-    """Return whether a DOCTYPE stands before the root element. A part of any name may be parsed as XML."""
+    """Return whether a DOCTYPE precedes the root element. Any part may be parsed as XML, whatever its name."""
     try:
         with archive.open(entry) as member:
             return _has_doctype_by_expat(member)
-    except (expat.ExpatError, ValueError, LookupError):  # no XML, or in an encoding that only libxml2 knows
+    except (expat.ExpatError, ValueError, LookupError):  # Not XML, or in an encoding that only libxml2 reads.
         with archive.open(entry) as member:
             return _has_doctype_by_libxml2(member)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):

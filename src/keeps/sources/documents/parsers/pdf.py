@@ -1,6 +1,6 @@
 """PDF: text by page, headings from the outline. Scanned pages have no text, and are reported.
 
-Read by pypdfium2, or by pypdf where there is no pypdfium2 for the machine.
+Uses pypdfium2, or pypdf on machines without it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Pages(Protocol):
     def title(self) -> str | None: ...
 
     def outline(self, most: int, levels: int) -> dict[int, list[tuple[int, str]]]:
-        """Return headings with their levels from 1, by the page number from 0 that they lead to."""
+        """Return headings with their levels from 1, by the page index from 0 that they lead to."""
         ...
 
     def text(self, number: int) -> tuple[str, int]:

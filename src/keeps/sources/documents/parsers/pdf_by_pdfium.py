@@ -12,7 +12,7 @@ from keeps.sources.documents.parsers.pdf_hidden import visible_text
 from keeps.sources.documents.parsers.pdf_seen import needs_picture, read_what_is_drawn
 
 _MOST_SECONDS_OF_LOOKING = 10.0
-"""Of processor time, in one document."""
+"""Limit of processor time for visibility checks in one document."""
 
 
 def opened(data: bytes) -> Pdf:
@@ -53,7 +53,7 @@ class Pdf:
         page = self._document[number]
         if raw.FPDFPage_GetAnnotCount(page) > 0:
             _remove_unseen_notes(page)
-            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)  # what was filled into its forms becomes text
+            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)  # Values of form fields become text.
             page.close()
             page = self._document[number]
         read_what_is_drawn(page)
@@ -67,11 +67,11 @@ class Pdf:
         self._seconds_of_looking += process_time() - before
         textpage.close()
         page.close()
-        return text.replace("\ufffe", "-\n"), hidden  # a word that goes on in the next line
+        return text.replace("\ufffe", "-\n"), hidden  # A word continues on the next line.
 
 
 def _remove_unseen_notes(page: pdfium.PdfPage) -> None:
-    """Take away annotations that say they are hidden: to flatten a page would show some of them."""
+    """Remove hidden annotations, since flattening a page would show some of them."""
     for at in range(raw.FPDFPage_GetAnnotCount(page) - 1, -1, -1):
         note = raw.FPDFPage_GetAnnot(page, at)
         if not note:

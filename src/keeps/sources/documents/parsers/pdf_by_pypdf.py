@@ -1,4 +1,4 @@
-"""PDF by pypdf, in pure Python, for machines that pypdfium2 has no wheel for."""
+"""PDF by pypdf, in pure Python, for machines without a wheel of pypdfium2."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def opened(data: bytes) -> Pdf:
         if reader.is_encrypted:
             raise RefusedError("it is encrypted; save it without a password")
         return Pdf(reader)
-    except (PyPdfError, ValueError, TypeError, KeyError, AttributeError):  # what pypdf raises for what is broken
+    except (PyPdfError, ValueError, TypeError, KeyError, AttributeError):  # pypdf raises all of these for broken files.
         raise RefusedError("it is a damaged PDF") from None
 
 
@@ -48,11 +48,11 @@ class Pdf:
         return headings
 
     def text(self, number: int) -> tuple[str, int]:
-        return self._pages[number].extract_text(), 0  # pypdf does not tell which text is seen
+        return self._pages[number].extract_text(), 0  # pypdf does not report which text is visible.
 
 
 def _flat(items: list[Any], level: int, levels: int) -> Iterator[tuple[int, Any]]:
-    """Flatten an outline, in which pypdf gives the entries below a heading as a list after it."""
+    """Flatten an outline. pypdf gives the entries below a heading as a list after it."""
     for item in items:
         if not isinstance(item, list):
             yield level, item

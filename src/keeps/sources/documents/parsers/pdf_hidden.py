@@ -1,4 +1,4 @@
-"""Text of a PDF that no reader sees: white on white, transparent, too small, beside the page, drawn in no way."""
+"""Invisible text of a PDF: white on white, transparent, too small, off the page, or not drawn."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ _LEAST_COVERED = 0.5
 _MOST_COMPARED = 2_000_000
 _MOST_NESTED = 8
 _LEAST_OF_A_SCAN = 0.4
-"""The share of a page that a picture covers whose text was recognised, and lies invisible over it."""
+"""Minimum share of the page covered by a scanned picture, whose recognised text lies over it invisibly."""
 _PAINTED = (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING)
 Box = tuple[float, float, float, float]
 
 
 def visible_text(page: pdfium.PdfPage, textpage: pdfium.PdfTextPage, *, look: bool) -> tuple[str, int]:
-    """Return the text of a page that is seen, and how many characters are not. `look`: also at a picture of it."""
+    """Return the visible text of a page, and the number of invisible characters.
+
+    `look`: also check a rendered picture of the page.
+    """
     hidden, recognised = _hidden_objects(page)
     if look:
         hidden |= unseen_objects(page, textpage) - recognised
@@ -48,7 +51,7 @@ def _is_of(textpage: pdfium.PdfTextPage, at: int, objects: set[int]) -> bool:
 
 
 def _hidden_objects(page: pdfium.PdfPage) -> tuple[set[int], set[int]]:
-    """Return the addresses of the text objects that are not seen, and of those that were recognised in a scan."""
+    """Return the addresses of invisible text objects, and of text recognised in a scan."""
     box: Box = page.get_bbox()
     hidden: set[int] = set()
     white: list[Any] = []
@@ -105,7 +108,7 @@ def _is_outside(text: Any, box: Box) -> bool:
 
 
 def _painted(page: pdfium.PdfPage, box: Box) -> Iterator[Box]:
-    """Return where the page is not white. What stands in a form may lie anywhere on it."""
+    """Return the areas of the page that are not white. Contents of a form may lie anywhere on it."""
     for item in page.get_objects(filter=_PAINTED, max_depth=_MOST_NESTED):
         if raw.FPDFPageObj_GetType(item) == raw.FPDF_PAGEOBJ_PATH:
             mode, stroke = ctypes.c_int(), ctypes.c_int()
@@ -133,7 +136,7 @@ def _is_over(text: Any, boxes: list[Box]) -> bool:
 
 
 def _scans(page: pdfium.PdfPage, box: Box) -> list[Box]:
-    """Return where pictures lie that cover much of a page."""
+    """Return the areas of pictures that cover much of a page."""
     area = max((box[2] - box[0]) * (box[3] - box[1]), 1.0)
     scans: list[Box] = []
     for image in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=_MOST_NESTED):
@@ -145,7 +148,7 @@ def _scans(page: pdfium.PdfPage, box: Box) -> list[Box]:
 
 
 def _on_page(item: Any) -> Box:
-    """Return where an object stands on its page, through the forms that it stands in."""
+    """Return the position of an object on its page, through the forms that contain it."""
     left, bottom, right, top = item.get_bounds()
     corners = [(left, bottom), (left, top), (right, bottom), (right, top)]
     container = item.container

@@ -1,4 +1,4 @@
-"""Text of a PDF that a picture of its page does not show: covered, clipped, switched off, of the colour behind it."""
+"""PDF text that the rendered page does not show: covered, clipped, switched off, or the colour of its background."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pypdfium2.raw as raw
 
 _MOST_PIXELS, _LEAST_SCALE = 4_000_000, 0.5
 _FLAT = 8
-"""Steps of 255 that parts of a picture may differ by where nobody sees anything."""
+"""Difference, of 255 steps, below which parts of a picture look the same."""
 _LEAST_SIDE, _FEW_LETTERS = 4, 2
 _PALE = 230
 _NARROW_POINTS, _LEAST_HEIGHT, _LEAST_WIDTH = 1.0, 0.8, 0.2
@@ -20,7 +20,7 @@ Box = tuple[float, float, float, float]
 
 
 def read_what_is_drawn(page: pdfium.PdfPage) -> None:
-    """Take away texts that stand in for what is drawn, but for single letters and hyphens."""
+    """Remove replacement texts of drawings, except single letters and hyphens."""
     for text in page.get_objects(filter=(raw.FPDF_PAGEOBJ_TEXT,), max_depth=8):
         for at in range(max(raw.FPDFPageObj_CountMarks(text), 0)):
             mark = raw.FPDFPageObj_GetMark(text, at)
@@ -32,7 +32,7 @@ def read_what_is_drawn(page: pdfium.PdfPage) -> None:
 
 
 def needs_picture(page: pdfium.PdfPage) -> bool:
-    """Return whether anything on a page could hide text on it."""
+    """Return whether a page contains anything that could hide text."""
     for item in page.get_objects(max_depth=1):
         if raw.FPDFPageObj_GetType(item) != raw.FPDF_PAGEOBJ_TEXT:
             return True
@@ -55,7 +55,7 @@ def _is_pale(text: Any) -> bool:
 
 
 def unseen_objects(page: pdfium.PdfPage, textpage: pdfium.PdfTextPage) -> set[int]:
-    """Return the addresses of text objects where the picture of a page shows one colour only."""
+    """Return the addresses of text objects where the rendered page has a single colour."""
     width, height = page.get_size()
     scale = min(1.0, (_MOST_PIXELS / max(width * height, 1.0)) ** 0.5)
     if scale < _LEAST_SCALE:
@@ -76,15 +76,15 @@ def unseen_objects(page: pdfium.PdfPage, textpage: pdfium.PdfTextPage) -> set[in
 
 
 def _is_tiny(box: Box, letters: int) -> bool:
-    """Return whether several letters are too low or too narrow to be read."""
+    """Return whether several letters are too low or too narrow to read."""
     low, narrow = box[3] - box[1], (box[2] - box[0]) / max(letters, 1)
     return letters > _FEW_LETTERS and (low < _LEAST_HEIGHT or narrow < _LEAST_WIDTH)
 
 
 def _boxes(textpage: pdfium.PdfTextPage) -> dict[int, tuple[Box, int]]:
-    """Return where each text object stands on the page, and of how many letters and digits it is.
+    """Return the position of each text object on the page, and its number of letters and digits.
 
-    Objects with letters that a font may lack on this machine are left out.
+    Objects with letters that fonts on this machine may lack are left out.
     """
     boxes: dict[int, tuple[Box, int]] = {}
     foreign: set[int] = set()
@@ -111,7 +111,7 @@ def _boxes(textpage: pdfium.PdfTextPage) -> dict[int, tuple[Box, int]]:
 
 
 def _place(page: pdfium.PdfPage, picture: _Picture, box: Box) -> tuple[int, int, int, int]:
-    """Return the corners of a box in the picture of a page."""
+    """Return the corners of a box in the rendered page."""
     x, y = ctypes.c_int(), ctypes.c_int()
     places: list[tuple[int, int]] = []
     for corner in ((box[0], box[1]), (box[2], box[3])):
@@ -130,7 +130,7 @@ class _Picture:
         self._pixels = bytes(bitmap.buffer)
 
     def is_flat(self, place: tuple[int, int, int, int], few: bool) -> bool:
-        """Return whether a part shows one colour; of few or thin letters, with what is around them."""
+        """Return whether a part has a single colour; for few or thin letters, including its surroundings."""
         left, top, right, bottom = place
         around = 1 if few or min(right - left, bottom - top) < _LEAST_SIDE else 0
         left, top = max(left - around, 0), max(top - around, 0)

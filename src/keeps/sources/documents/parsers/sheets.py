@@ -15,7 +15,7 @@ _YEARS = range(1_900, 2_101)
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A cell as it is shown. `is_text`: it is no number, date or truth value."""
+    """A cell as displayed. `is_text`: it is not a number, date or boolean."""
 
     text: str = ""
     is_text: bool = True
@@ -62,7 +62,7 @@ class SheetReader:
             if len(_filled(head[titles])) > 1:
                 break
         else:
-            titles = 0  # nothing wider stands below
+            titles = 0  # Nothing wider follows.
         if titles and not self._names_columns(head[titles:], titled=True):
             titles = 0
         for row in head[:titles]:
@@ -80,12 +80,12 @@ class SheetReader:
                 self._reading.row([], [value.text for value in head[0]])
                 return
             used_columns = self._rows(chain([first], rest))
-            if not self._first_row_names:  # a name that no value stands below is still read
+            if not self._first_row_names:  # A column name without values is still stored.
                 rest_of_names = [name for at, name in enumerate(self._columns.names) if at not in used_columns]
                 self._reading.row([], rest_of_names)
         elif self._columns.names and not self._narrow and all(len(_filled(row)) == 1 for row in head):
             for row in chain(head, rows):
-                self._reading.add(_said(row))  # remarks below a table
+                self._reading.add(_said(row))  # Remarks below a table.
         else:
             self._rows(chain(head, rows))
 
@@ -123,7 +123,7 @@ class SheetReader:
 
 
 def _bands(rows: Iterable[Row]) -> Iterator[Iterator[Row]]:
-    """Yield the rows between empty ones as a stream: a table of a million rows is never held."""
+    """Yield the rows between empty ones as a stream, since a table may have a million rows."""
     source = iter(rows)
     for row in source:
         if _filled(row):

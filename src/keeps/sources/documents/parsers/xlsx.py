@@ -1,4 +1,4 @@
-"""Excel: each sheet a heading, each row with the names of its columns, values as their cells show them."""
+"""Excel: a heading for each sheet, rows with column names, values as their cells display them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def parse(data: bytes, reading: Reading) -> None:
 
 
 def _sheet(sheet: Any, archive: zipfile.ZipFile, palette: Palette, reading: Reading) -> int:
-    """Read a sheet. Return how many formulas have no value."""
+    """Read a sheet. Return the number of formulas without a value."""
     path: str = sheet._worksheet_path
     marked = marks(archive, path)
     if marked.has_conditions:
@@ -76,12 +76,12 @@ def _sheet(sheet: Any, archive: zipfile.ZipFile, palette: Palette, reading: Read
     for paragraph in _shapes(archive, path):
         reading.add(paragraph)
     if len(reading.blocks) == before + 1:
-        reading.blocks.pop()  # the name of an empty sheet
+        reading.blocks.pop()  # The name of an empty sheet.
     return len(marked.formulas)
 
 
 class _SheetRows:
-    """The rows of a sheet as they are shown, with one empty row for all that are missing between two."""
+    """The rows of a sheet as displayed, with one empty row in place of any gap."""
 
     def __init__(self, sheet: Any, marked: Marks, palette: Palette, reading: Reading) -> None:
         self._sheet = sheet
@@ -144,13 +144,13 @@ class _SheetRows:
             return Value()
         text = shown(value, look.number_format)
         if text is None or (isinstance(value, str) and value not in text):
-            self._reading.hide(len(str(value)))  # the format shows other words, or none
+            self._reading.hide(len(str(value)))  # The format shows other text, or none.
         if look.is_doubtful:
             _doubt(self._reading, "a colour is not known")
         return Value(" ".join((text or "").split()), is_text=is_text, bold=look.bold)
 
     def _seen(self, value: CellRichText, look: Look) -> str:
-        """Return what is seen of a text whose parts look differently."""
+        """Return the visible parts of a text with several looks."""
         parts: list[str] = []
         for part in value:
             font = part.font if isinstance(part, TextBlock) else None
@@ -177,7 +177,7 @@ def _doubt(reading: Reading, reason: str) -> None:
 
 
 def _shapes(archive: zipfile.ZipFile, path: str) -> Iterator[str]:
-    """Return the paragraphs of the boxes that are drawn on a sheet."""
+    """Return the paragraphs of the boxes drawn on a sheet."""
     folder, name = posixpath.split(path)
     relations = f"{folder}/_rels/{name}.rels"
     if relations not in archive.namelist():

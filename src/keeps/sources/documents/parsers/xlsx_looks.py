@@ -1,4 +1,4 @@
-"""How a cell of an Excel file looks, so far as that can hide it: colours of the palette and theme, sizes."""
+"""Look of an Excel cell, as far as it can hide text: colours of the palette and theme, sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a cell looks; `fill` is None of a pattern."""
+    """The look of a cell. `fill` is None for a pattern."""
 
     number_format: str
     bold: bool
@@ -33,7 +33,7 @@ class Look:
     tiny: bool
 
     def hides(self, *, colour: str | None = None, tiny: bool | None = None) -> bool:
-        """Return whether text is hidden that has the colour and size of the cell, or those given."""
+        """Return whether text of the given colour and size, by default those of the cell, is hidden."""
         return (self.tiny if tiny is None else tiny) or _are_alike(colour or self.colour, self.fill)
 
     @property
@@ -42,7 +42,7 @@ class Look:
 
 
 class Palette:
-    """The colours that a workbook calls by number."""
+    """The numbered colours of a workbook."""
 
     def __init__(self, book: Any) -> None:
         self._indexed = list(book._colors or COLOR_INDEX)
@@ -70,7 +70,7 @@ class Palette:
     def _behind(self, fill: Any) -> str | None:
         kind = getattr(fill, "fill_type", None)
         if kind is None:
-            return _WHITE if hasattr(fill, "fgColor") else None  # gradients
+            return _WHITE if hasattr(fill, "fgColor") else None  # A gradient.
         front, behind = self.colour(fill.fgColor, _BLACK), self.colour(fill.bgColor, _WHITE)
         return front if kind == "solid" or front == behind else None
 
@@ -81,7 +81,7 @@ class Palette:
         if colour.type == "indexed":
             number = colour.indexed
             if number in (64, 65):
-                return _BLACK if number == 64 else _WHITE  # those of the system
+                return _BLACK if number == 64 else _WHITE  # System colours.
             plain = _hexadecimal(self._indexed[number]) if 0 <= number < len(self._indexed) else UNKNOWN
         elif colour.type == "theme":
             plain = self._theme[colour.theme] if 0 <= colour.theme < len(self._theme) else UNKNOWN
@@ -91,7 +91,7 @@ class Palette:
 
 
 def named(name: str | None) -> str | None:
-    """Return the colour that a number format names."""
+    """Return the colour named by a number format."""
     return _NAMED.get((name or "").lower())
 
 

@@ -1,4 +1,4 @@
-"""Facts of a sheet that openpyxl does not tell: hidden rows and columns, merged cells, formulas without a value."""
+"""Properties of a sheet that openpyxl does not report: hidden rows, merged cells, formulas without a value."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _LEAST_HEIGHT, _LEAST_WIDTH = 2.0, 0.2
 
 @dataclass(slots=True)
 class Marks:
-    """Marks of one sheet.
+    """Properties of one sheet.
 
     Attributes:
-        rows: the hidden ones.
-        columns: the hidden ones.
-        used: the columns that any cell with a content stands in.
-        formulas: those without a value, by row and column.
-        merged: the first column, first row, last column and last row of each merged cell.
-        is_sorted: rows stand in their order.
-        has_conditions: some cells look as their values say.
-        rows_are_low: rows that tell no height of their own have none.
+        rows: Hidden rows.
+        columns: Hidden columns.
+        used: Columns with at least one non-empty cell.
+        formulas: Formulas without a value, by row and column.
+        merged: The first column, first row, last column and last row of each merged cell.
+        is_sorted: Rows are in order.
+        has_conditions: The look of some cells depends on their values.
+        rows_are_low: Rows without an explicit height have none.
     """
 
     rows: set[int] = field(default_factory=set[int])
@@ -45,7 +45,7 @@ class Marks:
     rows_are_low: bool = False
 
     def places(self) -> dict[int, int]:
-        """Return the place of each used column in a row in which empty columns side by side count as one."""
+        """Return the index of each used column, with adjacent empty columns counted as one."""
         places: dict[int, int] = {}
         before, place = 0, -1
         for column in sorted(self.used):
@@ -56,7 +56,7 @@ class Marks:
 
 
 class Covered:
-    """Tells which cells lie under a merged one. Rows are asked for in their order."""
+    """Reports the cells covered by merged ones. Rows must be visited in order."""
 
     def __init__(self, merged: list[tuple[int, int, int, int]]) -> None:
         self._coming = sorted(merged, key=lambda area: area[1], reverse=True)
@@ -64,7 +64,7 @@ class Covered:
         self._ends_at = 0
 
     def move(self, row: int) -> None:
-        """Go on to a row."""
+        """Continue with a row."""
         added = False
         while self._coming and self._coming[-1][1] <= row:
             self._areas.append(self._coming.pop())
@@ -87,7 +87,7 @@ def marks(archive: zipfile.ZipFile, path: str) -> Marks:
     shared: dict[str, tuple[str, str]] = {}
     row = column = 0
     tags = (_COL, _ROW, _CELL, _MERGE, _FORMAT, _CONDITION)
-    # A row without a number is the one after the row before.
+    # A row without a number follows the row before it.
     for event, element in etree.iterparse(
         io.BytesIO(archive.read(path)), events=("start", "end"), tag=tags, resolve_entities=False, no_network=True
     ):
@@ -143,7 +143,7 @@ def _size(value: str | None) -> float:
 
 
 def _formula(cell: Any, sheet_marks: Marks, shared: dict[str, tuple[str, str]]) -> None:
-    """Keep a formula whose value is not in the file."""
+    """Store a formula without a stored value."""
     formula = cell.find(f"{_SHEET}f")
     place = cell.get("r")
     if formula is None or not place:

@@ -10,9 +10,9 @@ from pathlib import Path
 from keeps.store.db.embedded.server import DataFolder
 
 ARCHIVE_SECONDS = 30
-"""Age at which the log goes to the spool. With the wait of the shipper, a minute at most is lost with the disk."""
+"""Age at which the log goes to the spool. With the shipper's wait, losing the disk loses at most a minute."""
 BACKUP_PLAN, SPOOL = "backup.json", "wal-spool"
-"""In the home: the file that says where backups go. Beside the data: the log that waits for shipping."""
+"""The file in the home that names the backup folder, and the spool beside the data."""
 
 
 def archiving(home: Path, folder: DataFolder) -> dict[str, str]:
@@ -28,7 +28,7 @@ def archiving(home: Path, folder: DataFolder) -> dict[str, str]:
     copy = f"cp '%p' {place}/.%f && sync {place}/.%f && mv {place}/.%f {place}/%f"
     return {
         "archive_mode": "on",
-        # What is there already is there since a crash came between: the same is fine, anything else is not.
+        # An existing segment was left by a crash: the same content is fine, anything else is an error.
         "archive_command": f"if [ -e {place}/%f ]; then cmp -s '%p' {place}/%f; else {copy}; fi",
         "archive_timeout": f"{ARCHIVE_SECONDS}s",
         "summarize_wal": "on",

@@ -82,7 +82,8 @@ _DROP_ROOT = (
 def choose_run_user() -> RunUser:
     """Return the current user, or for root a system user of Keeps, created once.
 
-    PostgreSQL refuses to run as root. The user is never `nobody` or `postgres`: what runs as these could read and
+    PostgreSQL refuses to run as root. The user is never `nobody` or `postgres`, since their other programs could read
+    and
     change the data.
     """
     if os.geteuid() != 0:
@@ -91,7 +92,7 @@ def choose_run_user() -> RunUser:
         entry = pwd.getpwnam(OWN_USER)
     except KeyError:
         open_system_folder(SYSTEM_FOLDER)
-        with home_lock(SYSTEM_FOLDER, 60):  # several processes may start at once
+        with home_lock(SYSTEM_FOLDER, 60):  # Several processes may start at the same time.
             entry = _own_user()
     if entry is not None:
         return RunUser(name=OWN_USER, uid=entry.pw_uid, gid=entry.pw_gid, switch=True)
@@ -217,14 +218,14 @@ def _copy_whole(binaries: Path, target: Path) -> None:
         for path in [partial, *partial.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
-        with contextlib.suppress(OSError):  # someone else was first, with the same files
+        with contextlib.suppress(OSError):  # Another process was first, with the same files.
             partial.rename(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def open_system_folder(folder: Path) -> None:
-    """Make `folder` below /var/lib/keeps, passable for everybody; private folders inside set their own permissions."""
+    """Create `folder` below /var/lib/keeps, accessible to all users; private folders in it set their permissions."""
     for part in [*reversed(folder.relative_to(SYSTEM_FOLDER).parents), folder.relative_to(SYSTEM_FOLDER)]:
         made = SYSTEM_FOLDER / part
         if not made.exists():

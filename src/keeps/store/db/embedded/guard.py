@@ -40,7 +40,8 @@ def _ended_before(home: Path, watching: int) -> bool:
     """Return whether the last user has stopped the server, which is usual, without importing Keeps."""
     descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # as home_lock, which a user holds until the server has ended
+        # The same lock as home_lock, which a user holds until the server has ended.
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         server = home / "server"
         ended = server.is_dir() and not (server / "postgres" / "postmaster.pid").exists()
         if any((home / "leases").glob("*-*")) or not ended:
@@ -52,10 +53,10 @@ def _ended_before(home: Path, watching: int) -> bool:
 
 
 def _stopped(home: Path, watching: int) -> bool:
-    sys.path.append(str(Path(__file__).parents[3]))  # it was started by its path, which says nothing of packages
+    sys.path.append(str(Path(__file__).parents[3]))  # It was started by its path, without a package.
     from keeps.store.db.embedded.home import stop_unused
 
-    # Before anybody else may start a server, this guard is no more: theirs gets one of its own.
+    # This guard must end before another process can start a server, which gets its own guard.
     return stop_unused(home, then=lambda: os.close(watching))
 
 

@@ -1,12 +1,12 @@
 """KEEPS_HOME: a folder that holds one database, opened by any number of threads and processes at once.
 
-lock                 held by whoever starts or stops the server
+lock                 held by the process that starts or stops the server
 guard.lock           held by the process that stops it when all its users were killed
 leases/              one file for each user of the server, locked while that user lives
-secrets.json         passwords of the three roles, readable by the owner of the home only
-server/              what the server's user owns: postgres/ (the data), postgres.log, socket/
-backup.json          where its backups go, if they are made (`keeps backup on`)
-server.location      instead of server/, where root's home is private: the folder that has these three
+secrets.json         passwords of the three roles, readable only by the owner of the home
+server/              files of the server's user: postgres/ (the data), postgres.log, socket/
+backup.json          the destination of backups, if any (`keeps backup on`)
+server.location      instead of server/, if root's home is private: the folder that has these three
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class EmbeddedPostgres:
         ):
             return False
         try:
-            # One that is newer was migrated by a later release: whether it can be served is asked before serving.
+            # A newer schema was migrated by a later release; it is checked before serving.
             return await connection.fetchval(_PROBE["schema_version"].text) >= HEAD
         except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
             return False

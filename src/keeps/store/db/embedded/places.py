@@ -16,7 +16,7 @@ from keeps_client.errors import UnavailableError
 
 UPGRADED, OLD_DATA = "postgres.upgraded", "postgres-{version}"
 """Folders beside the data: a complete upgraded one, until it takes its place, and those of earlier versions."""
-MAX_SOCKET_PATH_BYTES = 90  # the system's limit is 107, and ".s.PGSQL.5432" comes on top
+MAX_SOCKET_PATH_BYTES = 90  # The system's limit is 107, and ".s.PGSQL.5432" is added.
 
 
 def make_home(home: Path) -> None:
@@ -76,7 +76,7 @@ def data_folder(home: Path, user: RunUser) -> DataFolder:
         user = RunUser(str(owner.st_uid), owner.st_uid, owner.st_gid, switch=True)
     folder = DataFolder(place / "postgres", place / "postgres.log", usable_binaries(user), user)
     if not folder.exists() and ((place / UPGRADED).is_dir() or old_data(place)):
-        # An upgrade was ended between its last two steps. No empty database is made beside what it left.
+        # An upgrade was interrupted between its last two steps. Creating an empty database would hide its data.
         moved = user.run("mv", "-T", "--", str(place / UPGRADED), str(folder.data))
         if moved.returncode != 0:
             raise UnavailableError(f"the upgraded data cannot take its place: {moved.stderr.strip()[-300:]}")
@@ -109,7 +109,7 @@ def new_socket_folder(folder: DataFolder) -> Path:
     """
     place = folder.data.parent / "socket"
     if len(os.fsencode(place)) <= MAX_SOCKET_PATH_BYTES and "," not in str(place) and '"' not in str(place):
-        # As the server's user, in whose folder it is: that user may have put a link there.
+        # Run as the server's user, who owns the folder and may have put a link there.
         make = '[ -d "$1" ] || mkdir -m 700 -- "$1"; chmod 700 -- "$1"'
         folder.user.run("/bin/sh", "-c", make, "sh", str(place))
         return place

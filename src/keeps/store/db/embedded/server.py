@@ -31,7 +31,7 @@ SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "password_encryption": "scram-sha-256",
-    # Iterations slow down guessing, and make each connection 2.5 ms dearer. Nobody guesses 24 random bytes.
+    # Iterations slow down guessing, and add 2.5 ms to each connection. 24 random bytes cannot be guessed.
     "scram_iterations": "1",
     # Sized for a laptop; many small statements, so no JIT.
     "max_connections": "100",
@@ -41,10 +41,10 @@ SETTINGS = {
     "maintenance_work_mem": "256MB",
     "random_page_cost": "1.1",
     "max_wal_size": "2GB",
-    # A tenant may move to another cell by logical replication; a move that was killed must not fill the disk with log.
+    # A tenant may move to another cell by logical replication; a killed move must not fill the disk with log.
     "wal_level": "logical",
     "max_slot_wal_keep_size": "16GB",
-    # The first change of a page after a checkpoint logs all of it: a third of the bytes, compressed.
+    # The first change of a page after a checkpoint logs the whole page; compression reduces this to a third.
     "wal_compression": "pglz",
     "min_wal_size": "128MB",
     "checkpoint_timeout": "15min",
@@ -74,7 +74,7 @@ class DataFolder:
 
     def version(self) -> int:
         """Return the major version of PostgreSQL that made the data. Raises UnavailableError."""
-        # The folder is the server's user's, who may put a link there: it is not followed, and nothing of it is told.
+        # The server's user may have put a link in this folder: it is not followed, and its content is not shown.
         try:
             descriptor = os.open(self.data / "PG_VERSION", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as file:
@@ -89,8 +89,7 @@ def make_data(folder: DataFolder, superuser_password: str, *further: str) -> Non
     `further` holds additional options of initdb.
     """
     parent = folder.data.parent
-    # All of it as the server's user, in whose folder it happens: root must not follow what that user may have put
-    # there.
+    # Run everything as the server's user, who owns the folder: root must not follow links that this user put there.
     folder.user.run("/bin/sh", "-c", 'rm -rf -- "$1"/.initdb-*', "sh", str(parent))
     made = folder.user.run("mktemp", "-d", str(parent / ".initdb-XXXXXXXX"))
     if made.returncode != 0:
@@ -212,9 +211,9 @@ def start_guard(home: Path) -> None:
     finally:
         os.close(descriptor)
     if not sys.executable:
-        return  # Python inside another program: the next user of the home takes over what is left
+        return  # Python is embedded in another program: the next user of the home handles what remains.
     guard = Path(__file__).with_name("guard.py")
-    # As with the server: a child of init, in a session of its own.
+    # Like the server, a child of init in a session of its own.
     subprocess.run(  # noqa: S603
         ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-P", str(guard), str(home)],
         stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the revisions, functions.sql and policies.sql in one transaction, over SQLAlchemy's asyncpg."""
+"""Alembic's entry point: runs the revisions, functions.sql and policies.sql in one transaction, through asyncpg."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from keeps.store.schema.files import run_sql_file
 from keeps.store.schema.words import index_words
 
 WORDS_REVISION = "0011"
-"""The last revision that changed how the words of a memory are stored."""
+"""The last revision that changed the storage of a memory's words."""
 
 
 def _migrate(connection: Connection) -> None:
     context.configure(connection=connection, version_table_schema="keeps")
     with context.begin_transaction():
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('keeps.migrate'))"))
-        # Whoever waits for a table keeps all who come later from it: so not for long.
+        # Waiting for a table blocks everyone who needs it afterwards, so the wait is short.
         connection.execute(text(f"SET LOCAL lock_timeout = '{float(context.config.attributes['lock_seconds'])}s'"))
         before = context.get_context().get_current_revision()
         context.run_migrations()

@@ -1,4 +1,4 @@
-"""Tenants, users, memories, what is derived from them, and events."""
+"""Tenants, users, memories, data derived from them, and events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state that agents share, keys of access, quotas, answers kept for retries."""
+"""Shared state of agents, access keys, quotas, stored answers for retries."""
 
 from __future__ import annotations
 

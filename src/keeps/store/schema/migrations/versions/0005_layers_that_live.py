@@ -1,4 +1,4 @@
-"""Layers that live."""
+"""Layers with a lifecycle."""
 
 from __future__ import annotations
 

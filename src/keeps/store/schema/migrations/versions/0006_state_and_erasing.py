@@ -1,4 +1,4 @@
-"""Shared state, and erasing that reaches everything."""
+"""Shared state, and complete erasure."""
 
 from __future__ import annotations
 

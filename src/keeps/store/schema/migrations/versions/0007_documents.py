@@ -1,4 +1,4 @@
-"""Documents, and where each passage stands in them."""
+"""Documents, and the place of each passage in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases that may be asked, and what was asked of them."""
+"""Databases to query, and the audits of queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an LLM cost, by job."""
+"""Tokens used by LLMs, by job."""
 
 from __future__ import annotations
 

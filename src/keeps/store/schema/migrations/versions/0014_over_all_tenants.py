@@ -1,4 +1,4 @@
-"""What is asked over all tenants, by index."""
+"""Index use in queries over all tenants."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Nothing: this revision changed functions, which functions.sql has."""
+    """Do nothing: this revision changed functions, which functions.sql contains."""

@@ -1,4 +1,4 @@
-"""Items that wait for their vectors."""
+"""Items that wait for vectors."""
 
 from __future__ import annotations
 

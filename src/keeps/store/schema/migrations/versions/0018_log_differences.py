@@ -9,4 +9,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Nothing: this revision changed functions, which functions.sql has."""
+    """Do nothing: this revision changed functions, which functions.sql contains."""

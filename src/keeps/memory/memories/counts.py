@@ -14,8 +14,8 @@ from keeps.base.clock import Clock
 from keeps.base.scope import Scope
 from keeps.memory.memories.filters import compile_filters
 from keeps.memory.memories.store import JSON_COLUMNS, QUERIES, memory_from_row
-from keeps.store.db.fitting import fetch_whole
 from keeps.store.db.session import Database
+from keeps.store.db.size_limits import fetch_whole
 from keeps_client.models import Filters, Memory
 
 
@@ -30,7 +30,7 @@ class Subject:
     last_at: datetime
 
 
-class Census:
+class MemoryCounts:
     """Counts and lists the user's own current memories, without those shared by others."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
