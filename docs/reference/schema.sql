@@ -1164,7 +1164,8 @@ ALTER TABLE ONLY keeps_cells.placements
 CREATE TABLE keeps_jobs.periods (
     job text NOT NULL,
     period interval NOT NULL,
-    CONSTRAINT periods_positive CHECK ((period > '00:00:00'::interval))
+    CONSTRAINT periods_bounded CHECK (((period >= '00:01:00'::interval) AND (period <= '1 year'::interval))),
+    CONSTRAINT periods_job_is_a_name CHECK ((job ~ '^[a-z][a-z_]{0,39}$'::text))
 );
 
 COMMENT ON TABLE keeps_jobs.periods IS 'The jobs that the engine declares when it opens, and how often each is due.';

@@ -440,7 +440,7 @@ async def test_an_id_may_be_a_uuid(memory: Any) -> None:
     assert (await memory.get_session(made)).plan_count == 1
 
 
-@pytest.mark.parametrize("delta", ["1", True, None, [1], float("nan")])
+@pytest.mark.parametrize("delta", ["1", True, None, [1], float("nan"), 10**400, -(10**400), 1e16])
 async def test_a_delta_is_a_number(memory: Any, delta: Any) -> None:
     if delta is None:
         assert await memory.increment("key", "plan", delta) == 1

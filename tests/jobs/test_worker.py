@@ -18,7 +18,7 @@ from keeps.memory.lifecycle.service import Lifecycle
 from keeps.parts import PARTS
 from keeps.store.db.embedded import EmbeddedPostgres
 from keeps.store.events.service import EventService
-from keeps_client.errors import NotFoundError, UnavailableError
+from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 from tests.conftest import admin, until
 from tests.lifecycle.conftest import MovingClock
 
@@ -164,3 +164,20 @@ async def test_the_schedule_of_a_new_tenant_is_what_parts_declare(
     async with admin(server, own_database) as connection:
         rows = await connection.fetch("SELECT job FROM keeps.tenant_jobs WHERE tenant_id = 'new'")
     assert {row["job"] for row in rows} == {job.name for job in SCHEDULED}
+
+
+@pytest.mark.parametrize(
+    ("names", "periods"),
+    [
+        (["decay"], [timedelta(days=400_000)]),
+        (["decay"], [timedelta(seconds=1)]),
+        (["Not a name"], [timedelta(hours=1)]),
+        ([f"job_{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(101)], [timedelta(hours=1)] * 101),
+    ],
+)
+async def test_an_unusable_declaration_of_jobs_is_refused(
+    working: Keeps, names: list[str], periods: list[timedelta]
+) -> None:
+    with pytest.raises(KeepsError):
+        await declare_jobs(working.database.main, dict(zip(names, periods, strict=True)))
+    await working.memory(Scope("new", "alice")).remember("Something.")

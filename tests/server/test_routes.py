@@ -248,3 +248,17 @@ def test_the_documentation_runs_the_published_script() -> None:
     """Its package repackages what somebody else publishes, so what it holds is compared."""
     script = files("swagger_ui_bundle").joinpath("vendor/swagger-ui-5.31.0/swagger-ui-bundle.js").read_bytes()
     assert hashlib.sha256(script).hexdigest() == SWAGGER_UI
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/health?" + "aB&" * 20_000, "/v1/memories?" + "=&" * 30_000, "/" + "%2f/" * 15_000],
+    ids=["many camel-case names", "many empty names", "many slashes"],
+)
+async def test_a_url_of_many_parts_is_refused(server_url: str, path: str) -> None:
+    async with (
+        aiohttp.ClientSession(max_line_size=1 << 17) as http,
+        http.get(URL(server_url + path, encoded=True)) as answer,
+    ):
+        assert answer.status == 422
+        assert "at most 200" in (await answer.json())["detail"]

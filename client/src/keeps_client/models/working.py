@@ -29,6 +29,13 @@ def _number(value: object) -> object:
     return value
 
 
+def _delta(value: object) -> object:
+    number = _number(value)
+    if isinstance(number, int | float) and abs(number) > 1e15:
+        raise ValueError("delta must lie between -1e15 and 1e15")
+    return number
+
+
 Path = Annotated[Text, StringConstraints(min_length=1, max_length=1_000), AfterValidator(_short)]
 OfWorkflow = Annotated[
     bool, Field(description="A key that this makes belongs to the workflow: clearing the workflow removes it.")
@@ -106,13 +113,7 @@ class AtomicMerge(AtomicChange):
 class AtomicIncrement(AtomicChange):
     """Add `delta` to a number. What is not there yet begins as 0."""
 
-    delta: Annotated[int | float, Field(allow_inf_nan=False), BeforeValidator(_number)] = 1
-
-    @model_validator(mode="after")
-    def _is_bounded(self) -> Self:
-        if abs(self.delta) > 1e15:
-            raise ValueError("delta must lie between -1e15 and 1e15")
-        return self
+    delta: Annotated[int | float, Field(allow_inf_nan=False), BeforeValidator(_delta)] = 1
 
 
 class AtomicResult(Wire):

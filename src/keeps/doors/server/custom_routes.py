@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -148,7 +149,7 @@ async def import_data(call: Call) -> Response:
     if kind not in JSON_LINES:
         raise ValidationFailedError(f"the body must be JSON lines, with the header Content-Type: {JSON_LINES[0]}")
     async with buffered_body(call.request) as body:
-        lines = body.decode("utf-8", errors="replace").split("\n")
+        lines = StringIO(body.decode("utf-8", errors="replace"), newline="\n")
         summary = await call.keeps.service(TransferService).import_lines(call.scope, lines, dry_run=call.params.dry_run)
     return response_of(IMPORT_DATA, summary)
 

@@ -12,12 +12,22 @@ from keeps_client.errors import ForbiddenError, ValidationFailedError
 
 SLASH = "\x1f"
 """Replaces a slash inside a path segment (%2F), so that any id can be a segment; parameters restore it."""
+MAX_PARAMETERS, MAX_SEGMENTS = 200, 200
+"""Limits of a query and a path. They are counted before any loop, since nobody is authenticated yet."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def normalize_url(scope: Scope) -> None:
-    """Rewrite query parameters to snake_case, and replace slashes inside path segments."""
+    """Rewrite query parameters to snake_case, and replace slashes inside path segments.
+
+    Raises ValidationFailedError for a query or a path of too many parts.
+    """
     query = scope["query_string"]
+    if query.count(b"&") >= MAX_PARAMETERS:
+        raise ValidationFailedError(f"a query has at most {MAX_PARAMETERS} parameters")
+    raw_path = scope.get("raw_path") or b""
+    if raw_path.count(b"/") + raw_path.lower().count(b"%2f") > MAX_SEGMENTS:
+        raise ValidationFailedError(f"a path has at most {MAX_SEGMENTS} segments")
     if query and query != query.lower():
         pairs = [pair.partition(b"=") for pair in query.split(b"&")]
         scope["query_string"] = b"&".join(
@@ -28,11 +38,10 @@ def normalize_url(scope: Scope) -> None:
             )
             for name, equals, value in pairs
         )
-    raw = scope.get("raw_path") or b""
     if SLASH in scope["path"]:
         raise ValidationFailedError("an id in a path cannot hold the control character U+001F")
-    if b"%2f" in raw.lower():
-        segments = raw.partition(b"?")[0].decode("latin-1").split("/")
+    if b"%2f" in raw_path.lower():
+        segments = raw_path.partition(b"?")[0].decode("latin-1").split("/")
         scope["path"] = "/".join(unquote(segment, errors="replace").replace("/", SLASH) for segment in segments)
 
 

@@ -73,8 +73,7 @@ class TransferService:
         """Store exported lines in the scope's tenant, with their ids and owners. Existing rows stay as they are.
 
         Each line is independent: an invalid one is reported with its number, and the others are stored. With `dry_run`,
-        each
-        is stored and rolled back at once; references to missing rows are not detected.
+        each is stored and rolled back at once; references to missing rows are not detected.
         """
         stored = unchanged = 0
         errors: list[str] = []

@@ -1203,18 +1203,29 @@ CREATE OR REPLACE TRIGGER tenants_jobs_follow AFTER INSERT ON keeps.tenants FOR 
 -- Store how often jobs are due, and schedule those that are new for every tenant, spread over their period. An engine
 -- calls it when it opens.
 CREATE OR REPLACE FUNCTION keeps.declare_jobs(names text[], every interval[]) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp SET lock_timeout = '5s' AS $$
 BEGIN
     IF NOT EXISTS (SELECT declared.* FROM unnest(names, every) AS declared(job, period)
                    EXCEPT SELECT job, period FROM keeps_jobs.periods) THEN
         RETURN;
     END IF;
-    LOCK TABLE keeps_jobs.periods IN EXCLUSIVE MODE;
-    INSERT INTO tenant_jobs (tenant_id, job, due_at)
-    SELECT tenants.tenant_id, declared.job, now() + random() * declared.period
-    FROM tenants CROSS JOIN unnest(names, every) AS declared(job, period)
-    WHERE declared.job NOT IN (SELECT periods.job FROM keeps_jobs.periods)
-    ON CONFLICT DO NOTHING;
+    IF (SELECT count(*) FROM (SELECT job FROM keeps_jobs.periods UNION SELECT * FROM unnest(names)) AS jobs) > 100 THEN
+        RAISE EXCEPTION 'at most 100 jobs can be declared' USING ERRCODE = 'check_violation';
+    END IF;
+    -- Twice: without the lock for the many, then under it for the tenants that were created meanwhile, so that new
+    -- tenants wait for moments only. The declared periods are stored last: until then a new tenant has the old jobs.
+    FOR each IN 1..2 LOOP
+        INSERT INTO tenant_jobs (tenant_id, job, due_at)
+        SELECT tenants.tenant_id, declared.job, now() + random() * declared.period
+        FROM tenants CROSS JOIN unnest(names, every) AS declared(job, period)
+        WHERE declared.job NOT IN (SELECT periods.job FROM keeps_jobs.periods)
+            AND NOT EXISTS (SELECT FROM tenant_jobs WHERE tenant_jobs.tenant_id = tenants.tenant_id
+                            AND tenant_jobs.job = declared.job)
+        ON CONFLICT DO NOTHING;
+        IF each = 1 THEN
+            LOCK TABLE keeps_jobs.periods IN EXCLUSIVE MODE;
+        END IF;
+    END LOOP;
     INSERT INTO keeps_jobs.periods (job, period) SELECT * FROM unnest(names, every)
     ON CONFLICT (job) DO UPDATE SET period = EXCLUDED.period;
 END
