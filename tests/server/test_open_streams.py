@@ -115,6 +115,19 @@ async def test_a_stream_ends_with_its_user(url: str, keeps: Keeps, tenant: str, 
             await ends(bob)
 
 
+async def test_a_stream_that_was_just_opened_ends_with_its_user(
+    keeps: Keeps, tenant: str, root: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_streams, "CHECK_SECONDS", 60.0)
+    await keeps.memory(Scope(tenant, "alice")).remember("I keep bees.")
+    async with (
+        serving(keeps, auth="jwt+keys", jwt_secret=JWT_SECRET) as url,
+        opened(url, token(tenant, "alice")) as stream,
+    ):
+        await keeps.service(TenantService).erase_user(root, "alice")
+        await ends(stream)
+
+
 async def test_a_user_who_never_wrote_may_listen_and_then_write(url: str, keeps: Keeps, tenant: str) -> None:
     async with opened(url, token(tenant, "new")) as stream:
         await goes_on(stream)

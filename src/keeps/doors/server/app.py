@@ -159,6 +159,8 @@ async def _lifespan(
             keeps.service(Worker).start()
         async with AsyncExitStack() as running:
             await running.enter_async_context(streams.checked(authenticator, keeps.database))
+            keeps.core.erasure_listeners.append(streams.end_unchecked)
+            running.callback(keeps.core.erasure_listeners.remove, streams.end_unchecked)
             for mount in mounts:
                 await running.enter_async_context(mount.running(keeps, rates))
             yield

@@ -54,6 +54,12 @@ class OpenStreams:
     def remove(self, stream: OpenStream) -> None:
         self._streams.discard(stream)
 
+    def end_unchecked(self, tenant_id: str) -> None:
+        """End streams of a tenant that no check has seen yet, after an erasure: their user may be the erased one."""
+        for stream in list(self._streams):
+            if stream.user_since is None and stream.scope.tenant_id == tenant_id:
+                stream.end()
+
     @asynccontextmanager
     async def checked(self, authenticator: Authenticator, database: Database) -> AsyncGenerator[None]:
         """End streams whose credential or user is gone, for as long as the server runs."""
