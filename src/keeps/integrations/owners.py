@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from keeps.base.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
+from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, KeepsError, UnauthenticatedError, UnavailableError
