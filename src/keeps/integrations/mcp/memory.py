@@ -288,7 +288,7 @@ class _Tools:
         budget_tokens: Annotated[int, Field(ge=100, le=8_000)] = MOST_TOKENS - 200,
         timezone: Annotated[str | None, Field(description="Such as Europe/Rome")] = None,
     ) -> Annotated[CallToolResult, Built]:
-        """Return all that an answer needs to know, from all layers, as text for a prompt."""
+        """Return what an answer needs, from all layers, as text for a prompt."""
         built = await self._memory_of().context(
             query, session_id=session_id, budget_tokens=budget_tokens, timezone=timezone
         )
@@ -325,7 +325,7 @@ class _Tools:
         cursor: Cursor = None,
         max_tokens: Budget = MOST_TOKENS,
     ) -> Annotated[CallToolResult, Entities]:
-        """List the entities related to one, nearest first."""
+        """List related entities, nearest first."""
         try:
             reached = await self._memory_of().traverse(
                 start, depth=depth, direction=direction, relation_types=relation_types, limit=MAX_REACHED
