@@ -34,7 +34,7 @@ def agrees(span: tuple[datetime, datetime], since: datetime, until: datetime) ->
 
 
 @pytest.mark.parametrize("row", rows("spans.txt"), ids=lambda row: f"{row[0]}: {row[1]}")
-def test_span_of_question(row: list[str]) -> None:
+def test_question_time_span_is_parsed(row: list[str]) -> None:
     _, question, since, until, how, *now = row
     span = time_span(question, moment(now[0]) if now else NOW)
     expected = moment(since), moment(until)
@@ -46,7 +46,7 @@ def test_span_of_question(row: list[str]) -> None:
 
 
 @pytest.mark.parametrize("row", rows("no_spans.txt"), ids=lambda row: f"{row[0]}: {row[1]}")
-def test_message_without_past_time(row: list[str]) -> None:
+def test_message_without_past_time_has_no_span(row: list[str]) -> None:
     _, message, *now = row
     assert time_span(message, moment(now[0]) if now else NOW) is None
 
@@ -81,7 +81,7 @@ def test_unknown_zone_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "hours"), [("UTC", 0), ("+02:00", 2), ("-0530", -5.5), ("Asia/Kolkata", 5.5)])
-def test_zone_is_a_name_or_an_offset(name: str, hours: float) -> None:
+def test_zone_may_be_name_or_offset(name: str, hours: float) -> None:
     assert NOW.astimezone(zone_of(name)).utcoffset() == timedelta(hours=hours)
 
 

@@ -102,7 +102,7 @@ async def test_citation_names_page_of_the_sentence(memory: Any, keeps: Keeps, te
     assert await cited_pages(memory) == EXPECTED
 
 
-async def test_citation_without_vectors_goes_by_shared_words(keeps: Keeps, tenant: str) -> None:
+async def test_citation_without_vectors_uses_shared_words(keeps: Keeps, tenant: str) -> None:
     """The index has not seen the passage yet."""
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.add_document(data=pdf_file(THREE_PAGES), name="file.pdf")
@@ -125,7 +125,7 @@ async def test_page_breaks_are_replayed_and_exported(keeps: Keeps, tenant: str) 
     assert found.hits[0].citations[0].page == 3
 
 
-async def test_document_stored_before_cites_where_the_passage_begins(keeps: Keeps, tenant: str) -> None:
+async def test_older_document_cites_page_of_passage_start(keeps: Keeps, tenant: str) -> None:
     alice = keeps.memory(Scope(tenant, "alice"))
     await alice.add_document(data=pdf_file(THREE_PAGES), name="file.pdf")
     lines = [json.loads(line) async for line in keeps.service(TransferService).export(alice.scope)]

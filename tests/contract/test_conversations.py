@@ -20,7 +20,7 @@ SAID = [
 
 
 @pytest.mark.sync_client
-async def test_a_conversation_from_its_first_message_to_the_prompt_of_the_next(memory: Any) -> None:
+async def test_conversation_reaches_next_prompt(memory: Any) -> None:
     receipt = await memory.store_exchange(SAID, session_id="a/b c")
     assert [each.status for each in receipt.messages] == ["created", "created"]
     assert [each.memory.content for each in receipt.facts] == ["I moved to Leeds.", "We decided to sail on Friday."]
@@ -50,14 +50,14 @@ async def test_activities_insights_and_audit(memory: Any) -> None:
     assert (await memory.audit_junk()).junk_share == 0
 
 
-async def test_operations_are_listed_and_absent_ones_not_found(memory: Any) -> None:
+async def test_operations_are_listed_and_missing_ones_not_found(memory: Any) -> None:
     assert (await memory.operations(job="decay", status="completed")).items == []
     for attempt in (memory.operation, memory.undo):
         with pytest.raises(NotFoundError):
             await attempt(uuid4())
 
 
-async def test_named_day_is_a_day_of_the_time_zone(memory: Any) -> None:
+async def test_named_day_uses_the_time_zone(memory: Any) -> None:
     question = "What did I say on 2026-03-29?"
     for zone, since, until in (
         (None, "2026-03-29T00:00", "2026-03-30T00:00"),
@@ -69,7 +69,7 @@ async def test_named_day_is_a_day_of_the_time_zone(memory: Any) -> None:
     assert (await memory.recall(question, timezone="Europe/Berlin")).hits == []
 
 
-async def test_zone_of_whoever_asks_holds_for_all_calls(keeps: Keeps, server_url: str, tenant: str) -> None:
+async def test_callers_time_zone_applies_to_all_calls(keeps: Keeps, server_url: str, tenant: str) -> None:
     local = keeps.memory(Scope(tenant, "alice", timezone="Europe/Berlin"))
     async with MemoryClient(server_url, tenant_id=tenant, user_id="alice", timezone="Europe/Berlin") as client:
         for memory in (local, client):
@@ -101,6 +101,6 @@ async def test_zone_of_whoever_asks_holds_for_all_calls(keeps: Keeps, server_url
         lambda memory: memory.operation("no id"),
     ],
 )
-async def test_bad_input_is_refused_alike(memory: Any, call: Any) -> None:
+async def test_invalid_input_raises_the_same_errors(memory: Any, call: Any) -> None:
     with pytest.raises(ValidationFailedError):
         await call(memory)

@@ -69,7 +69,7 @@ def actions(steps: dict[str, FolderStep]) -> dict[str, str]:
 
 
 @pytest.mark.sync_client
-async def test_only_what_changed_moves(memory: Any, tenant: str, folder: Path) -> None:
+async def test_only_changed_files_are_synced(memory: Any, tenant: str, folder: Path) -> None:
     assert files_of(folder).others == 1
     first = await synced(memory, folder)
     assert actions(first) == dict.fromkeys(FOUND, "created")
@@ -120,7 +120,7 @@ async def test_open_knowledge_format(memory: Any, tenant: str, folder: Path) -> 
         await memory.get_entity(edge.target_id)
 
 
-async def test_a_killed_sync_goes_on(memory: Any, tenant: str, folder: Path) -> None:
+async def test_killed_sync_resumes(memory: Any, tenant: str, folder: Path) -> None:
     class KilledError(Exception):
         pass
 
@@ -136,7 +136,7 @@ async def test_a_killed_sync_goes_on(memory: Any, tenant: str, folder: Path) -> 
     assert len(await memory.get_relations(document.document_id)) == 2
 
 
-async def test_an_empty_folder_takes_nothing_away(memory: Any, tenant: str, folder: Path, tmp_path: Path) -> None:
+async def test_empty_folder_deletes_nothing(memory: Any, tenant: str, folder: Path, tmp_path: Path) -> None:
     await synced(memory, folder, name="kb")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValidationFailedError, match="all 5 documents would go"):
@@ -146,7 +146,7 @@ async def test_an_empty_folder_takes_nothing_away(memory: Any, tenant: str, fold
     assert await synced(memory, tmp_path / "empty", name="other", prune=True) == {}
 
 
-async def test_what_others_share_is_left_alone(keeps: Keeps, tenant: str, folder: Path) -> None:
+async def test_shared_documents_of_others_are_untouched(keeps: Keeps, tenant: str, folder: Path) -> None:
     await synced(keeps.memory(Scope(tenant_id=tenant, user_id="bob")), folder, name="kb")
     (folder / "guide.md").unlink()
     alice = keeps.memory(Scope(tenant_id=tenant, user_id="alice"))

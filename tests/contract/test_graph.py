@@ -33,7 +33,7 @@ def names(found: Any) -> list[str]:
 
 
 @pytest.mark.sync_client
-async def test_an_entity_is_found_by_type_and_name_and_alias_and_brought_up_to_date(memory: Any) -> None:
+async def test_entity_is_found_by_type_name_or_alias(memory: Any) -> None:
     first = await memory.add_entity("Alice Smith", entity_type="person", aliases=["Al"], properties={"born": 1990})
     again = await memory.add_entity("  alice   SMITH ", entity_type="person", properties={"eyes": "green"})
     by_alias = await memory.add_entity("AL", entity_type="person", aliases=["Ally"])
@@ -76,7 +76,7 @@ async def test_wrong_entities_are_refused(memory: Any, wrong: dict[str, Any]) ->
         await memory.add_entity(**wrong)
 
 
-async def test_edges_have_a_direction_and_a_type(memory: Any) -> None:
+async def test_edges_have_direction_and_type(memory: Any) -> None:
     made = await people(memory)
     alice, acme = made["Alice"].entity_id, made["Acme"].entity_id
     assert [each.relation_type for each in await memory.get_relations(alice)] == ["works_at", "knows"]
@@ -102,7 +102,7 @@ async def test_edges_have_a_direction_and_a_type(memory: Any) -> None:
             await memory.add_relation("Alice", "Bob", "knows", **wrong)
 
 
-async def test_a_new_truth_closes_the_old_edge_which_stays_for_as_of(memory: Any) -> None:
+async def test_new_edge_closes_old_one(memory: Any) -> None:
     made = await people(memory)
     alice = made["Alice"].entity_id
     told = await memory.remember("Alice works at Globex now.")
@@ -128,7 +128,7 @@ async def test_a_new_truth_closes_the_old_edge_which_stays_for_as_of(memory: Any
     assert changed.version == 1
 
 
-async def test_what_is_within_some_steps(memory: Any) -> None:
+async def test_traversal_is_limited_to_depth(memory: Any) -> None:
     made = await people(memory)
     found = await memory.traverse("alice", depth=1)
     assert (names(found)[0], sorted(names(found)[1:]), found.depths) == ("Alice", ["Acme", "Carol"], [0, 1, 1])
@@ -151,7 +151,7 @@ async def test_what_is_within_some_steps(memory: Any) -> None:
         await memory.traverse("Nobody")
 
 
-async def test_paths_along_a_pattern(memory: Any) -> None:
+async def test_paths_follow_a_pattern(memory: Any) -> None:
     made = await people(memory)
     colleagues = await memory.traverse("Alice", path_pattern="person -works_at-> org <-works_at- person")
     assert colleagues.paths == [[made[name].entity_id for name in ("Alice", "Acme", "Bob")]]
@@ -166,7 +166,7 @@ async def test_paths_along_a_pattern(memory: Any) -> None:
             await memory.traverse("Alice", path_pattern=wrong)
 
 
-async def test_the_shortest_path(memory: Any) -> None:
+async def test_shortest_path_is_found(memory: Any) -> None:
     made = await people(memory)
     found = await memory.shortest_path("Bob", "Globex")
     assert found.paths == [[made[name].entity_id for name in ("Bob", "Acme", "Alice", "Carol", "Globex")]]
@@ -175,7 +175,7 @@ async def test_the_shortest_path(memory: Any) -> None:
     assert (await memory.shortest_path("Bob", "Bob")).paths == [[made["Bob"].entity_id]]
 
 
-async def test_two_that_are_one_are_merged_and_can_be_told_apart_again(memory: Any) -> None:
+async def test_merged_entities_can_be_unmerged(memory: Any) -> None:
     made = await people(memory)
     al = await memory.add_entity("Al", entity_type="person", aliases=["Allie"])
     await memory.add_relation(al, "Lisbon", "lives_in")
@@ -206,7 +206,7 @@ async def test_two_that_are_one_are_merged_and_can_be_told_apart_again(memory: A
         await memory.unmerge_entity(al.entity_id)
 
 
-async def test_a_deleted_entity_takes_its_edges_and_frees_its_name(memory: Any) -> None:
+async def test_deleting_entity_removes_edges_and_frees_name(memory: Any) -> None:
     made = await people(memory)
     then = datetime.now(UTC)
     await memory.delete_entity(made["Acme"].entity_id)
@@ -221,7 +221,7 @@ async def test_a_deleted_entity_takes_its_edges_and_frees_its_name(memory: Any) 
         await memory.get_entity(made["Acme"].entity_id, as_of=then)
 
 
-async def test_entities_are_found_in_text_and_corrections_stay(memory: Any) -> None:
+async def test_extracted_entities_respect_corrections(memory: Any) -> None:
     bank = await memory.add_entity("Bank of Ireland", entity_type="org", aliases=["BoI"])
     told = await memory.remember("Yesterday Maria Santos met Tom's cousin at the bank of ireland in Porto.")
     talk = await memory.remember("I met @marsan and Maria Santos.", kind="episodic", metadata={"speaker": "Joana"})

@@ -15,7 +15,7 @@ class Broken(Exception):
 
 
 @pytest.mark.sync_client
-async def test_a_block_that_was_broken_off_does_what_was_left(memory: Any) -> None:
+async def test_interrupted_block_completes_on_retry(memory: Any) -> None:
     async def handle(order: str, *, stop: bool) -> list[Any]:
         with memory.idempotent(order):
             done = [await memory.increment("orders", plan_id="shop"), await memory.append_to_list("log", order, "shop")]
@@ -37,7 +37,7 @@ async def test_a_block_that_was_broken_off_does_what_was_left(memory: Any) -> No
     assert await memory.retrieve("orders", "shop") == 3, "outside the block it is another write"
 
 
-async def test_two_workers_at_once_do_it_once(memory: Any) -> None:
+async def test_concurrent_workers_write_once(memory: Any) -> None:
     async def handle() -> float:
         with memory.idempotent("message-1"):
             return await memory.increment("count", plan_id="p")
@@ -46,7 +46,7 @@ async def test_two_workers_at_once_do_it_once(memory: Any) -> None:
     assert await memory.retrieve("count", "p") == 1
 
 
-async def test_an_entry_that_was_removed_is_not_removed_again(memory: Any) -> None:
+async def test_removed_entry_is_not_removed_again(memory: Any) -> None:
     entries = [{"entry_id": f"e{number}", "entry": number} for number in range(3)]
     await memory.append_to_transcript("app", "t", entries, create=True)
 
@@ -61,6 +61,6 @@ async def test_an_entry_that_was_removed_is_not_removed_again(memory: Any) -> No
 
 
 @pytest.mark.parametrize("key", ["", "with space", "ü", "new\nline", "\x00", "x" * 129, 5, None])
-async def test_a_key_that_no_header_can_say_is_refused(memory: Any, key: Any) -> None:
+async def test_key_invalid_in_header_is_refused(memory: Any, key: Any) -> None:
     with pytest.raises(ValidationFailedError, match="1 to 128 visible ASCII characters"), memory.idempotent(key):
         raise AssertionError("not reached")

@@ -14,7 +14,7 @@ WRONG = ["", " alice", "alice ", "\talice", "a\nb", "a\x7f", "\u00a0alice", "\ud
 
 @pytest.mark.parametrize("client", [MemoryClient, sync.MemoryClient])
 @pytest.mark.parametrize("name", ["tenant_id", "user_id", "agent_id"])
-def test_an_id_that_a_header_would_change_is_refused(client: Any, name: str) -> None:
+def test_id_altered_by_header_is_refused(client: Any, name: str) -> None:
     for wrong in WRONG:
         with pytest.raises(ValidationFailedError, match=name):
             client("http://127.0.0.1:9", **{name: wrong})

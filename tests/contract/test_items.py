@@ -24,7 +24,7 @@ from tests.writing import in_write
 DOCS = ("docs", "public")
 
 
-async def test_a_value_is_put_got_replaced_and_deleted(memory: Any) -> None:
+async def test_item_is_stored_replaced_and_deleted(memory: Any) -> None:
     value = {"text": "žluťoučký 🐴", "deep": {"a": [1, None, True, 0.1]}}
     await memory.put_item(DOCS, "a/b c", value)
     first = await memory.get_item(DOCS, "a/b c")
@@ -39,7 +39,7 @@ async def test_a_value_is_put_got_replaced_and_deleted(memory: Any) -> None:
     assert await memory.get_item(DOCS, "a/b c") is None
 
 
-async def test_operations_are_models_too(memory: Any) -> None:
+async def test_operations_may_be_models(memory: Any) -> None:
     put, get = PutItem(namespace=DOCS, key="k", value={"v": 1}), GetItem(namespace=DOCS, key="k")
     results = await memory.batch_items([put, get, SearchItems(), DeleteItem(namespace=DOCS, key="k"), SweepItems()])
     assert [results[1].item.value, len(results[2].items)] == [{"v": 1}, 1]
@@ -47,7 +47,7 @@ async def test_operations_are_models_too(memory: Any) -> None:
 
 
 @pytest.mark.sync_client
-async def test_a_batch_is_done_in_order_and_whole_or_not_at_all(memory: Any) -> None:
+async def test_batch_is_ordered_and_atomic(memory: Any) -> None:
     put = {"op": "put", "namespace": ["n"], "key": "k", "value": {"v": 1}}
     get = {"op": "get", "namespace": ["n"], "key": "k"}
     results = await memory.batch_items(
@@ -76,7 +76,7 @@ async def test_a_batch_is_done_in_order_and_whole_or_not_at_all(memory: Any) -> 
         await memory.read_items([put])
 
 
-async def test_what_is_below_a_namespace_and_nothing_beside_it(memory: Any) -> None:
+async def test_search_is_limited_to_namespace_prefix(memory: Any) -> None:
     places = [
         ("foo",),
         ("foo", "child"),
@@ -101,7 +101,7 @@ async def test_what_is_below_a_namespace_and_nothing_beside_it(memory: Any) -> N
     assert await below("f") == set()
 
 
-async def test_namespaces_are_listed_by_both_ends(memory: Any) -> None:
+async def test_namespaces_are_listed_by_prefix_and_suffix(memory: Any) -> None:
     for place in (("u", "x", "alice"), ("u", "x", "malice"), ("u", "a", "b", "alice"), ("v",)):
         for key in "ab":
             await memory.put_item(place, key, {"v": 1})
@@ -118,7 +118,7 @@ async def test_namespaces_are_listed_by_both_ends(memory: Any) -> None:
     assert await memory.list_namespaces(prefix=["u", "x", "alice", "deeper"]) == []
 
 
-async def test_filters_compare_what_can_be_compared(memory: Any) -> None:
+async def test_filters_compare_only_comparable_values(memory: Any) -> None:
     values = {
         "a": {"n": 4.5, "t": "red"},
         "b": {"n": 10, "t": "blue"},
@@ -146,7 +146,7 @@ async def test_filters_compare_what_can_be_compared(memory: Any) -> None:
             await keys(**wrong)
 
 
-async def test_the_nearest_in_meaning_come_first(memory: Any) -> None:
+async def test_nearest_items_come_first(memory: Any) -> None:
     texts = {
         "hens": "We keep two hens that lay brown eggs.",
         "sea": "The ferry crosses the sea at night.",
@@ -169,7 +169,7 @@ async def test_the_nearest_in_meaning_come_first(memory: Any) -> None:
     assert (await memory.search_items(("facts",), query="two hens that lay brown eggs"))[0].score < 0.5
 
 
-async def test_an_item_is_found_by_its_texts(memory: Any) -> None:
+async def test_item_is_found_by_its_texts(memory: Any) -> None:
     value = {"title": "Hens", "body": "They lay brown eggs."}
     await memory.put_item(("n",), "both", value, texts={"title": "Hens", "body": value["body"]})
     await memory.put_item(("n",), "none", value, texts={})
@@ -180,7 +180,7 @@ async def test_an_item_is_found_by_its_texts(memory: Any) -> None:
     assert found["both"] > found["whole"]
 
 
-async def test_times_to_live(memory: Any, keeps: Keeps, tenant: str) -> None:
+async def test_items_expire_after_ttl(memory: Any, keeps: Keeps, tenant: str) -> None:
     ends = 0.2 / 60
     await memory.put_item(("n",), "stays", {"v": 1})
     await memory.put_item(("n",), "goes", {"v": 1}, ttl_minutes=ends)
@@ -202,7 +202,7 @@ async def test_times_to_live(memory: Any, keeps: Keeps, tenant: str) -> None:
     assert late.item is None
 
 
-async def test_reading_makes_it_live_longer(memory: Any, server: Any, tenant: str) -> None:
+async def test_refresh_ttl_extends_ttl(memory: Any, server: Any, tenant: str) -> None:
     await memory.put_item(("n",), "k", {"v": 1}, ttl_minutes=5)
     await memory.get_item(("n",), "k", refresh_ttl=True)
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
@@ -218,7 +218,7 @@ async def test_reading_makes_it_live_longer(memory: Any, server: Any, tenant: st
     await connection.close()
 
 
-async def test_what_is_deleted_is_gone_also_from_the_log(
+async def test_deleted_item_is_absent_from_log(
     memory: Any, log_of: Callable[[], Awaitable[str]], keeps: Keeps, tenant: str
 ) -> None:
     await memory.put_item(("n",), "k", {"text": "swordfish"})
@@ -232,14 +232,14 @@ async def test_what_is_deleted_is_gone_also_from_the_log(
     assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).differences == []
 
 
-async def test_writers_at_once_lose_nothing(memory: Any) -> None:
+async def test_concurrent_writers_lose_nothing(memory: Any) -> None:
     await asyncio.gather(
         *(memory.put_item(("n", str(number % 3)), f"k{number}", {"n": number}) for number in range(40))
     )
     assert sorted(each.value["n"] for each in await memory.search_items(("n",), limit=100)) == list(range(40))
 
 
-async def test_a_search_ends_before_it_is_too_much(memory: Any) -> None:
+async def test_large_search_ends_early(memory: Any) -> None:
     for number in range(20):
         await memory.put_item(("n",), str(number), {"v": "x" * 250_000}, index=False)
     (first,) = await memory.read_items([{"op": "search", "limit": 100}])
@@ -272,12 +272,12 @@ async def test_a_search_ends_before_it_is_too_much(memory: Any) -> None:
         ({"op": "pt"}, "op"),
     ],
 )
-async def test_what_cannot_be_stored_is_refused_by_name(memory: Any, fields: dict[str, Any], wrong: str) -> None:
+async def test_invalid_item_is_refused_by_field(memory: Any, fields: dict[str, Any], wrong: str) -> None:
     with pytest.raises(ValidationFailedError, match=wrong):
         await memory.batch_items([{"op": "put", "namespace": ["n"], "key": "k", "value": {}, **fields}])
 
 
-async def test_other_users_and_their_administrator(keeps: Keeps, tenant: str, secured_url: str) -> None:
+async def test_items_are_separate_except_for_administrators(keeps: Keeps, tenant: str, secured_url: str) -> None:
     for user in ("anna", "bea", "carl"):
         await keeps.memory(Scope(tenant, user)).put_item(("n", user), "k", {"text": f"of {user}"})
     async with MemoryClient(secured_url, token=token(tenant, "anna", "reader")) as anna:
@@ -297,7 +297,7 @@ async def test_other_users_and_their_administrator(keeps: Keeps, tenant: str, se
         assert second.next_cursor is None
 
 
-async def test_items_of_a_model_before_are_embedded_anew(keeps: Keeps, tenant: str) -> None:
+async def test_items_of_previous_model_are_reembedded(keeps: Keeps, tenant: str) -> None:
     alice = keeps.memory(Scope(tenant, "alice"))
     await alice.put_item(("n",), "hens", {"text": "two hens"})
     await alice.put_item(("n",), "texts", {"a": 1}, texts={"a": "two hens", "empty": ""})
@@ -328,13 +328,13 @@ async def _of_another_model(tx: Any) -> None:
 
 
 @pytest.mark.parametrize(("asked", "given"), [((), True), (("a",), True), (("b",), False), (("*", "x"), True)])
-def test_a_pattern_fits_from_the_root(asked: tuple[str, ...], given: bool) -> None:
+def test_pattern_matches_from_root(asked: tuple[str, ...], given: bool) -> None:
     from keeps.state.items.service import matching
 
     assert bool(matching([("a", "x", "y")], ListNamespaces(prefix=asked))) is given
 
 
-async def test_keys_are_listed_in_order_without_their_values(memory: Any) -> None:
+async def test_keys_are_listed_in_order_without_values(memory: Any) -> None:
     places = [(("a",), "2"), (("a",), "10"), (("a", "b"), "é 🐴"), (("ab",), "x"), (("b",), "k")]
     for namespace, key in places:
         await memory.put_item(namespace, key, {"big": "x" * 1000})
@@ -354,7 +354,7 @@ async def test_keys_are_listed_in_order_without_their_values(memory: Any) -> Non
 @pytest.mark.parametrize(
     "operation", [{"op": "keys", "limit": 1000}, {"op": "namespaces"}, {"op": "search", "limit": 100}]
 )
-async def test_what_a_batch_answers_is_bounded_whatever_it_asks(memory: Any, operation: dict[str, Any]) -> None:
+async def test_batch_answer_size_is_limited(memory: Any, operation: dict[str, Any]) -> None:
     namespaces = [("n" * 200, f"{number:03}" + "m" * 200) for number in range(100)]
     puts = [{"op": "put", "namespace": each, "key": "k" * 400, "value": {}, "index": False} for each in namespaces]
     await memory.batch_items(puts)

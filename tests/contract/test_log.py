@@ -70,12 +70,12 @@ async def test_events_are_paged_and_filtered(memory: Any) -> None:
         {"kinds": ["x"]},
     ],
 )
-async def test_wrong_questions_are_refused(memory: Any, wrong: dict[str, Any]) -> None:
+async def test_invalid_queries_are_refused(memory: Any, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationFailedError):
         await memory.events(**wrong)
 
 
-async def test_a_subscription_goes_on_after_a_number(memory: Any) -> None:
+async def test_subscription_resumes_after_sequence_number(memory: Any) -> None:
     for number in range(5):
         await memory.store("k", number, "p")
     found = await taken(memory, 3, after=2)
@@ -84,7 +84,7 @@ async def test_a_subscription_goes_on_after_a_number(memory: Any) -> None:
 
 
 @pytest.mark.sync_client
-async def test_a_subscription_hears_what_happens(memory: Any, keeps: Keeps, tenant: str) -> None:
+async def test_subscription_receives_new_events(memory: Any, keeps: Keeps, tenant: str) -> None:
     await memory.store("before", 0, "p")
     waiting = asyncio.create_task(taken(memory, 2, types=["plan.state.*"]))
     other = keeps.memory(Scope(tenant, "alice"))
@@ -99,13 +99,13 @@ async def test_a_subscription_hears_what_happens(memory: Any, keeps: Keeps, tena
     assert heard[1].sequence == heard[0].sequence + 1
 
 
-async def test_a_position_beyond_the_log_is_refused(memory: Any) -> None:
+async def test_position_beyond_log_is_refused(memory: Any) -> None:
     await memory.store("k", 1, "p")
     with pytest.raises(ValidationFailedError, match="ends at 1"):
         await taken(memory, 1, after=50)
 
 
-async def test_a_server_that_knows_less_for_a_moment_is_waited_for(keeps: Keeps, server: Any, tenant: str) -> None:
+async def test_subscription_waits_for_lagging_server(keeps: Keeps, server: Any, tenant: str) -> None:
     """As a leader does that was replaced, and has not noticed yet."""
     alice = keeps.memory(Scope(tenant, "alice"))
     await alice.remember("One.", index="later")
@@ -125,7 +125,7 @@ async def test_a_server_that_knows_less_for_a_moment_is_waited_for(keeps: Keeps,
     assert again[0].sequence == read[-1].sequence + 1
 
 
-async def test_others_events_are_not_heard(keeps: Keeps, tenant: str) -> None:
+async def test_events_of_others_are_not_received(keeps: Keeps, tenant: str) -> None:
     alice, bob = (keeps.memory(Scope(tenant, user)) for user in ("alice", "bob"))
     await alice.remember("Alice's diary.")
     await alice.remember("The office closes at six.", visibility="tenant")
@@ -136,7 +136,7 @@ async def test_others_events_are_not_heard(keeps: Keeps, tenant: str) -> None:
     assert [event.data["memory"]["content"] for event in found] == ["The office closes at six.", "Bob's note."]
 
 
-async def test_a_commit_that_comes_late_is_not_missed(keeps: Keeps, tenant: str) -> None:
+async def test_late_commit_is_not_missed(keeps: Keeps, tenant: str) -> None:
     """A writer that holds its number for long keeps later numbers waiting, so nobody reads past it."""
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.store("first", 0, "p")

@@ -15,7 +15,7 @@ from keeps_client.models import NewMemory
 
 
 @pytest.mark.sync_client
-async def test_a_memory_is_remembered_changed_forgotten_and_restored(memory: Any) -> None:
+async def test_memory_is_stored_changed_forgotten_and_restored(memory: Any) -> None:
     receipt = await memory.remember(
         "Alice likes tea.",
         namespace="taste",
@@ -52,7 +52,7 @@ async def test_a_memory_is_remembered_changed_forgotten_and_restored(memory: Any
 
 
 @pytest.mark.sync_client
-async def test_a_batch_answers_each_item_in_order(memory: Any) -> None:
+async def test_batch_answers_items_in_order(memory: Any) -> None:
     receipts = await memory.remember_many(
         [NewMemory(content="one"), {"content": "two", "tags": ["x"]}, {"content": "one"}]
     )
@@ -108,14 +108,14 @@ async def test_recall_answers_and_explains(memory: Any) -> None:
         ("increment", {"key": "k", "plan_id": "p", "delta": "x"}, ValidationFailedError),
     ],
 )
-async def test_wrong_arguments_raise_the_same_errors_everywhere(
+async def test_invalid_arguments_raise_the_same_errors(
     memory: Any, method: str, arguments: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         await getattr(memory, method)(**arguments)
 
 
-async def test_memories_are_listed_by_importance_recency_and_name(memory: Any, keeps: Keeps, tenant: str) -> None:
+async def test_memories_are_sorted_by_importance_recency_or_name(memory: Any, keeps: Keeps, tenant: str) -> None:
     stored = {}
     for key, importance in (("b", 0.9), ("a", 0.2), (None, 0.5), ("C", 0.9), ("d\\'; --🙂", 0.1)):
         receipt = await memory.remember(f"Fact {key}.", namespace="n", key=key, importance=importance)
@@ -162,7 +162,7 @@ async def test_memories_are_listed_by_importance_recency_and_name(memory: Any, k
         await memory.list(order="size")
 
 
-async def test_a_list_by_name_goes_on_among_those_without_one(memory: Any) -> None:
+async def test_list_by_name_continues_with_unnamed_memories(memory: Any) -> None:
     stored = {(await memory.remember(f"Nameless remark {number}.")).memory_id for number in range(5)}
     found, cursor = [], None
     while True:
@@ -174,7 +174,7 @@ async def test_a_list_by_name_goes_on_among_those_without_one(memory: Any) -> No
     assert (len(found), set(found)) == (5, stored)
 
 
-async def test_keys_below_a_key_move_together(memory: Any) -> None:
+async def test_keys_below_a_prefix_move_together(memory: Any) -> None:
     for key in ("a", "a/x", "a/y/z", "ab", "a0", "b"):
         await memory.remember(f"This is {key}.", namespace="n", key=key)
     await memory.remember("This is a/x, anew.", namespace="n", key="a/x")
@@ -202,7 +202,7 @@ async def test_keys_below_a_key_move_together(memory: Any) -> None:
         await memory.forget_keys("n", "c")
 
 
-async def test_of_a_long_memory_the_hit_says_which_sentences_answer(memory: Any) -> None:
+async def test_hit_of_long_memory_quotes_answering_sentences(memory: Any) -> None:
     about = [f"On day {n} we walked along the river and talked about the weather." for n in range(90)]
     said = [*about[:70], "Then Przemek told us that his sister Ola keeps bees on a roof.", *about[70:]]
     long = "  \n".join(said)
@@ -219,7 +219,7 @@ async def test_of_a_long_memory_the_hit_says_which_sentences_answer(memory: Any)
     assert [each.passage for each in hits if each.memory_id != receipt.memory_id] == [None]
 
 
-async def test_forgetting_may_expect_a_version(memory: Any) -> None:
+async def test_forget_accepts_if_version(memory: Any) -> None:
     stored = await memory.remember("v1", namespace="n", key="k")
     await memory.remember("v2", namespace="n", key="k")
     for wanted in ({"memory_id": stored.memory_id}, {"namespace": "n", "key": "k"}):

@@ -13,7 +13,7 @@ NAMESPACES = ["Gemüse", "日本語/ノート", "पानी", "notes.2026:a/b-
 
 
 @pytest.mark.parametrize("tag", TAGS)
-async def test_a_tag_of_any_script_is_stored_and_found(memory: Any, tag: str) -> None:
+async def test_tag_of_any_script_is_found(memory: Any, tag: str) -> None:
     receipt = await memory.remember("Dinner is at eight.", tags=[f" {tag} ", "other"])
     assert receipt.memory.tags == (tag, "other")
     await memory.remember("Nothing else.", tags=["other"])
@@ -25,7 +25,7 @@ async def test_a_tag_of_any_script_is_stored_and_found(memory: Any, tag: str) ->
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
-async def test_a_namespace_of_any_script_is_stored_and_found(memory: Any, namespace: str) -> None:
+async def test_namespace_of_any_script_is_found(memory: Any, namespace: str) -> None:
     await memory.remember("Dinner is at eight.", namespace=namespace, key="dinner")
     assert (await memory.find(namespace, "dinner")).namespace == namespace
     assert (await memory.remember("Dinner is at nine.", namespace=namespace, key="dinner")).status == "updated"
@@ -36,7 +36,7 @@ async def test_a_namespace_of_any_script_is_stored_and_found(memory: Any, namesp
     assert (await memory.forget(namespace=namespace, key="dinner")).status == "forgotten"
 
 
-async def test_composed_and_decomposed_names_are_the_same(memory: Any) -> None:
+async def test_composed_and_decomposed_names_are_equal(memory: Any) -> None:
     await memory.remember("One.", namespace="Zoë", key="k", tags=["café"])
     assert (await memory.remember("Two.", namespace="Zoe\u0308", key="k", tags=["cafe\u0301"])).status == "updated"
     assert (await memory.find("Zoe\u0308", "k")).tags == ("café",)
@@ -45,7 +45,7 @@ async def test_composed_and_decomposed_names_are_the_same(memory: Any) -> None:
 
 
 @pytest.mark.parametrize("tag", ["", "  ", "a\nb", "a\u2028b", "a\tb", "\x7f", "x" * 101])
-async def test_a_tag_is_refused_with_the_rule_in_words(memory: Any, tag: str) -> None:
+async def test_invalid_tag_error_states_the_rule(memory: Any, tag: str) -> None:
     with pytest.raises(ValidationFailedError, match="a tag is a text of 1 to 100 characters"):
         await memory.remember("Dinner.", tags=[tag])
     with pytest.raises(ValidationFailedError, match="a tag is a text of 1 to 100 characters"):
@@ -53,13 +53,13 @@ async def test_a_tag_is_refused_with_the_rule_in_words(memory: Any, tag: str) ->
 
 
 @pytest.mark.parametrize("namespace", ["", "a b", "a\n", "#x", "👩‍🚀", "x" * 101])
-async def test_a_namespace_is_refused_with_the_rule_in_words(memory: Any, namespace: str) -> None:
+async def test_invalid_namespace_error_states_the_rule(memory: Any, namespace: str) -> None:
     with pytest.raises(ValidationFailedError, match="letters, digits and marks of any script"):
         await memory.remember("Dinner.", namespace=namespace, key="k")
 
 
 @pytest.mark.parametrize("kind", ["", "a b", "日本", "x" * 101, "a\n"])
-async def test_a_content_type_is_refused_with_the_rule_in_words(memory: Any, kind: str) -> None:
+async def test_invalid_content_type_error_states_the_rule(memory: Any, kind: str) -> None:
     with pytest.raises(ValidationFailedError, match="letters A to Z and a to z") as refused:
         await memory.remember("Dinner.", content_type=kind)
     assert "pattern" not in refused.value.detail

@@ -297,7 +297,7 @@ async def run(*arguments: str) -> None:
 
 @pytest.mark.slow_step("the command line imports its parts when it is first used")
 @pytest.mark.parametrize("seed", range(2))
-async def test_state_is_read_as_it_was_given(
+async def test_state_round_trips_unchanged(
     keeps: Keeps, server_url: str, tenant: str, seed: int, tmp_path: Path
 ) -> None:
     state = State(seed)
@@ -327,7 +327,7 @@ async def test_state_is_read_as_it_was_given(
             await state.check(keeps.memory(Scope(f"{tenant}-{elsewhere}", user)), user)
 
 
-async def test_paths_of_http_take_any_key(server_url: str, tenant: str) -> None:
+async def test_http_paths_accept_any_key(server_url: str, tenant: str) -> None:
     """What the wire says of a plan's keys, without the SDK: names in paths are encoded, and nothing else."""
     headers = {"X-Tenant-ID": tenant, "X-User-ID": "alice"}
     async with aiohttp.ClientSession(server_url, headers=headers) as http:

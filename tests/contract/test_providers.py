@@ -10,7 +10,7 @@ import pytest
 from keeps_client.errors import NotFoundError, ValidationFailedError
 
 
-async def test_each_session_has_a_scratchpad_of_its_own(memory: Any) -> None:
+async def test_each_session_has_its_own_scratchpad(memory: Any) -> None:
     one, two = f"s-{uuid4()}", f"s-{uuid4()}"
     await memory.write_entry("working", "step", "peel", session_id=one)
     await memory.write_entry("working", "step", "boil", session_id=two)
@@ -23,13 +23,13 @@ async def test_each_session_has_a_scratchpad_of_its_own(memory: Any) -> None:
         await memory.read_entry("working", "step", session_id="")
 
 
-async def test_a_text_becomes_entries(memory: Any) -> None:
+async def test_text_becomes_entries(memory: Any) -> None:
     made = await memory.append_markdown("My name is Ada. Ada moved to Turin yesterday.")
     assert [entry.value for entry in made] == ["My name is Ada.", "Ada moved to Turin yesterday."]
     assert (await memory.read_entry("markdown", made[0].key)).value == "My name is Ada."
 
 
-async def test_context_of_a_session_holds_its_scratchpad(memory: Any) -> None:
+async def test_session_context_contains_scratchpad(memory: Any) -> None:
     session = f"s-{uuid4()}"
     await memory.remember("The kettle is in the kitchen.")
     await memory.write_entry("working", "pad", "The kettle is boiling.", session_id=session)

@@ -34,7 +34,7 @@ async def ask(server_url: str, tenant: str) -> AsyncIterator[Ask]:
 
 
 @pytest.mark.meaning
-async def test_scores_say_how_likely_a_hit_answers(memory: Any) -> None:
+async def test_scores_reflect_relevance(memory: Any) -> None:
     await memory.store_knowledge("Docker isolates processes with cgroups and namespaces.")
     await memory.log_interaction("agent", "user", "I would like a window seat.")
     await memory.store_skill(
@@ -65,9 +65,7 @@ async def test_scores_say_how_likely_a_hit_answers(memory: Any) -> None:
         ("The door is open.", "The door is not open.", "created"),
     ],
 )
-async def test_upsert_replaces_what_is_similar_and_says_the_same(
-    keeps: Keeps, tenant: str, one: str, other: str, status: str
-) -> None:
+async def test_upsert_replaces_equivalent_memory(keeps: Keeps, tenant: str, one: str, other: str, status: str) -> None:
     alice = keeps.memory(Scope(tenant, "alice"))
     first = await alice.upsert_knowledge(one)
     second = await alice.upsert_knowledge(other, dedupe_threshold=0.8)
@@ -75,7 +73,7 @@ async def test_upsert_replaces_what_is_similar_and_says_the_same(
 
 
 @pytest.mark.meaning
-async def test_upsert_compares_more_than_the_nearest_fact(keeps: Keeps, tenant: str) -> None:
+async def test_upsert_compares_several_nearest_facts(keeps: Keeps, tenant: str) -> None:
     """The nearest may be another agent's, which stays."""
     planner, coder = (keeps.memory(Scope(tenant, "alice", agent_id=agent)) for agent in ("planner", "coder"))
     await coder.upsert_knowledge("The deployment runs on Tuesdays and Fridays!")
@@ -92,7 +90,7 @@ NULLS = (
 
 @pytest.mark.parametrize("name", NULLS)
 @pytest.mark.parametrize("text", ["The passport is at the hotel.", "The passport is in the safe."])
-async def test_null_is_the_same_as_left_out(ask: Ask, name: str, text: str) -> None:
+async def test_null_equals_absent(ask: Ask, name: str, text: str) -> None:
     stored: dict[str, Any] = {
         "content": "The passport is at the hotel.",
         "namespace": "papers",
@@ -122,7 +120,7 @@ async def test_null_is_the_same_as_left_out(ask: Ask, name: str, text: str) -> N
     assert (with_null["tags"], with_null["importance"], with_null["source"]) == (["travel"], 0.9, "desk")
 
 
-async def test_two_names_of_one_field_must_agree(ask: Ask) -> None:
+async def test_aliases_of_a_field_must_agree(ask: Ask) -> None:
     for fields in ({"public": True, "is_public": False}, {"public": False, "isPublic": True}):
         status, refused = await ask("POST", "/v1/memory/semantic", {"content": PERU} | fields)
         assert (status, "public and is_public" in str(refused)) == (422, True)
@@ -142,7 +140,7 @@ BODIES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("path", "body"), BODIES)
-async def test_a_body_never_chooses_its_owner(ask: Ask, path: str, body: dict[str, Any]) -> None:
+async def test_body_cannot_choose_owner(ask: Ask, path: str, body: dict[str, Any]) -> None:
     """Its `user_id` is ignored: what is stored belongs to who asks, and nobody else can read it."""
     for name in ("user_id", "userId"):
         status, done = await ask("POST", path, body | {name: "research-agent"})
@@ -154,7 +152,7 @@ async def test_a_body_never_chooses_its_owner(ask: Ask, path: str, body: dict[st
 
 
 @pytest.mark.parametrize("asked", [59, 60, 3])
-def test_a_call_over_the_rate_waits_for_the_next_minute(asked: int) -> None:
+def test_rate_limited_call_waits(asked: int) -> None:
     limited = Answer(429, {"retry-after": str(asked), "ratelimit-limit": "100"}, b"")
     assert asked <= (wait_seconds(1, limited) or 0) <= RATE_WAIT_SECONDS
     away = Answer(503, {"retry-after": "59"}, b"")
@@ -162,7 +160,7 @@ def test_a_call_over_the_rate_waits_for_the_next_minute(asked: int) -> None:
     assert wait_seconds(1, away) is wait_seconds(1, wrong_credentials) is None
 
 
-async def test_a_server_names_the_rate_that_is_used_up(keeps: Keeps, tenant: str) -> None:
+async def test_server_names_exhausted_rate(keeps: Keeps, tenant: str) -> None:
     credentials = {"Authorization": f"Bearer {token(tenant, 'alice')}"}
     async with (
         serving(keeps, auth="jwt", jwt_secret=JWT_SECRET, writes_per_minute=1) as url,
@@ -174,7 +172,7 @@ async def test_a_server_names_the_rate_that_is_used_up(keeps: Keeps, tenant: str
     assert "ratelimit-limit" in answer.headers
 
 
-async def test_an_expired_memory_is_restored_before_the_job_ran(app_url: str, shared: Any, tenant: str) -> None:
+async def test_expired_memory_is_restorable_before_job(app_url: str, shared: Any, tenant: str) -> None:
     moment = [datetime(2026, 3, 2, tzinfo=UTC)]
     async with Keeps.open(database_url=app_url, embedder=shared, clock=lambda: moment[0]) as keeps:
         alice = keeps.memory(Scope(tenant, "alice"))

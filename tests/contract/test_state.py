@@ -21,7 +21,7 @@ from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedEr
 from tests.contract.conftest import InThreads
 
 
-async def test_a_value_is_stored_and_its_version_counts(memory: Any) -> None:
+async def test_stored_value_increments_version(memory: Any) -> None:
     first = await memory.store("summary", {"confidence": 0.9, "text": "žluťoučký 🐴"}, "plan")
     assert (first.version, first.value, first.plan_id, first.key) == (
         1,
@@ -36,12 +36,12 @@ async def test_a_value_is_stored_and_its_version_counts(memory: Any) -> None:
     assert await memory.retrieve_with_version("nothing", "plan") == (None, 0)
 
 
-async def test_a_null_is_a_value(memory: Any) -> None:
+async def test_null_is_a_value(memory: Any) -> None:
     await memory.store("empty", None, "plan")
     assert await memory.retrieve_with_version("empty", "plan") == (None, 1)
 
 
-async def test_the_coala_names_reach_the_same_state(memory: Any) -> None:
+async def test_coala_names_reach_the_same_state(memory: Any) -> None:
     await memory.set_plan_state("plan", "step", 3)
     assert (await memory.get_plan_state("plan", "step")).value == 3
     assert [(item.key, item.value) for item in (await memory.list_plan_state("plan")).items] == [("step", 3)]
@@ -56,7 +56,7 @@ async def test_the_coala_names_reach_the_same_state(memory: Any) -> None:
     assert (await memory.delete_plan_state("plan")).count_deleted == 2
 
 
-async def test_keys_come_in_pages(memory: Any) -> None:
+async def test_keys_are_paged(memory: Any) -> None:
     for number in range(5):
         await memory.store(f"key-{number}", number, "plan")
     first = await memory.list_plan_state("plan", limit=3)
@@ -66,7 +66,7 @@ async def test_keys_come_in_pages(memory: Any) -> None:
 
 
 @pytest.mark.sync_client
-async def test_a_write_with_another_version_is_a_conflict_that_says_what_is_there(memory: Any) -> None:
+async def test_version_conflict_reports_current_version(memory: Any) -> None:
     with pytest.raises(ConflictError) as missing:
         await memory.store_if_version_matches("key", "x", "plan", 3)
     assert (missing.value.current_version, missing.value.current) == (0, None)
@@ -78,7 +78,7 @@ async def test_a_write_with_another_version_is_a_conflict_that_says_what_is_ther
     assert await memory.retrieve("key", "plan") == "two"
 
 
-async def test_a_key_with_a_time_to_live_goes(memory: Any) -> None:
+async def test_key_expires_after_ttl(memory: Any) -> None:
     item = await memory.store("soon", "gone", "plan", ttl_seconds=0.05)
     assert item.expires_at - item.updated_at == timedelta(seconds=0.05)
     for _ in range(200):
@@ -89,7 +89,7 @@ async def test_a_key_with_a_time_to_live_goes(memory: Any) -> None:
     assert (await memory.store_if_version_matches("soon", "again", "plan", 0)).value == "again"
 
 
-async def test_append_and_increment_reach_into_a_value(memory: Any) -> None:
+async def test_append_and_increment_accept_nested_paths(memory: Any) -> None:
     assert await memory.append_to_list("log", "one", "plan") == ["one"]
     assert await memory.append_to_list("log", {"two": 2}, "plan") == ["one", {"two": 2}]
     assert await memory.append_to_list("state.actions.done", "x", "plan") == ["x"]
@@ -100,7 +100,7 @@ async def test_append_and_increment_reach_into_a_value(memory: Any) -> None:
     assert await memory.retrieve("state", "plan") == {"actions": {"done": ["x"]}, "retries": 3}
 
 
-async def test_a_key_with_points_that_is_there_is_meant_whole(memory: Any) -> None:
+async def test_existing_key_with_dots_is_taken_literally(memory: Any) -> None:
     await memory.store("a.b", [1], "plan")
     assert await memory.append_to_list("a.b", 2, "plan") == [1, 2]
 
@@ -115,27 +115,27 @@ async def test_a_key_with_points_that_is_there_is_meant_whole(memory: Any) -> No
         (3, "key", "not a list"),
     ],
 )
-async def test_appending_to_something_else_is_a_clear_error(memory: Any, value: Any, path: str, says: str) -> None:
+async def test_append_to_non_list_is_refused(memory: Any, value: Any, path: str, says: str) -> None:
     await memory.store("key", value, "plan")
     with pytest.raises(ValidationFailedError, match=says):
         await memory.append_to_list(path, "x", "plan")
     assert await memory.retrieve_with_version("key", "plan") == (value, 1)
 
 
-async def test_adding_to_something_else_is_a_clear_error(memory: Any) -> None:
+async def test_increment_of_non_number_is_refused(memory: Any) -> None:
     await memory.store("key", ["list"], "plan")
     with pytest.raises(ValidationFailedError, match="not a number"):
         await memory.increment("key", "plan")
 
 
 @pytest.mark.sync_client
-async def test_fifty_appends_at_once_lose_none(memory: Any) -> None:
+async def test_concurrent_appends_lose_nothing(memory: Any) -> None:
     await asyncio.gather(*(memory.append_to_list("log", number, "plan") for number in range(50)))
     assert sorted(await memory.retrieve("log", "plan")) == list(range(50))
     assert (await memory.retrieve_with_version("log", "plan"))[1] == 50
 
 
-async def test_a_deleted_value_leaves_the_log(memory: Any, log_of: Any) -> None:
+async def test_deleted_value_is_absent_from_log(memory: Any, log_of: Any) -> None:
     await memory.store("card", "4111 1111 1111 1111", "plan")
     await memory.append_to_list("cards", "4222 2222", "plan")
     assert "4111 1111" in await log_of()
@@ -155,7 +155,7 @@ async def test_text_that_cannot_be_stored_is_refused(memory: Any, bad: str) -> N
         await memory.retrieve("key", bad)
 
 
-async def test_a_task_context_is_found_by_its_sub_task(memory: Any) -> None:
+async def test_task_context_is_found_by_sub_task(memory: Any) -> None:
     stored = await memory.store_task_context(
         "task",
         event_type="research.requested",
@@ -184,7 +184,7 @@ async def test_a_task_context_is_found_by_its_sub_task(memory: Any) -> None:
         await memory.get_task_context("task")
 
 
-async def test_a_plan_lives_in_its_session(memory: Any) -> None:
+async def test_plan_belongs_to_its_session(memory: Any) -> None:
     session = await memory.create_session(name="Research", metadata={"a": 1})
     assert (session.plan_count, session.version, session.last_activity) == (0, 1, session.last_interaction)
     plan = await memory.create_plan(
@@ -214,7 +214,7 @@ async def test_a_plan_lives_in_its_session(memory: Any) -> None:
         await memory.create_session(session_id=session.session_id)
 
 
-async def test_a_session_is_changed_under_its_version(memory: Any) -> None:
+async def test_session_update_checks_version(memory: Any) -> None:
     session = await memory.create_session(session_id="s", name="one")
     changed = await memory.update_session("s", name="two", expected_version=1)
     assert (changed.name, changed.version) == ("two", 2)
@@ -224,7 +224,7 @@ async def test_a_session_is_changed_under_its_version(memory: Any) -> None:
     assert conflict.value.current["name"] == "two"
 
 
-async def test_a_plan_takes_its_tree_tasks_and_state_along(memory: Any, log_of: Any) -> None:
+async def test_deleting_plan_deletes_tree_tasks_and_state(memory: Any, log_of: Any) -> None:
     await memory.create_plan(plan_id="root", goal_event="g", goal_data={"secret": "swordfish"})
     await memory.create_plan(plan_id="child", goal_event="g", parent_plan_id="root")
     await memory.create_plan(plan_id="grandchild", goal_event="g", parent_plan_id="child")
@@ -244,7 +244,7 @@ async def test_a_plan_takes_its_tree_tasks_and_state_along(memory: Any, log_of: 
         await memory.create_plan(goal_event="g", parent_plan_id="root")
 
 
-async def test_a_plan_context_is_a_state_machine_under_a_version(memory: Any) -> None:
+async def test_plan_context_is_a_versioned_state_machine(memory: Any) -> None:
     stored = await memory.store_plan_context(
         "plan",
         goal_event="goal",
@@ -269,7 +269,7 @@ async def test_a_plan_context_is_a_state_machine_under_a_version(memory: Any) ->
         await memory.store_plan_context("new", goal_event="goal", expected_version=5)
 
 
-async def test_lists_come_in_pages(memory: Any) -> None:
+async def test_lists_are_paged(memory: Any) -> None:
     for number in range(5):
         await memory.create_plan(plan_id=f"plan-{number}", goal_event="g", session_id=f"session-{number}")
     for lister, name in ((memory.list_plans, "plan_id"), (memory.list_sessions, "session_id")):
@@ -285,7 +285,7 @@ async def test_lists_come_in_pages(memory: Any) -> None:
         await memory.list_plans(status="unknown")
 
 
-async def test_knowledge_interactions_and_skills_have_their_coala_names(memory: Any) -> None:
+async def test_knowledge_interactions_and_skills_have_coala_names(memory: Any) -> None:
     fact = await memory.store_knowledge(
         "The capital of Peru is Lima.", external_id="peru", tags=["geo"], metadata={"page": 3}
     )
@@ -310,7 +310,7 @@ async def test_knowledge_interactions_and_skills_have_their_coala_names(memory: 
     assert await memory.get_relevant_skills("agent-2", "a question about my bill") == []
 
 
-async def test_upsert_replaces_what_says_the_same(memory: Any) -> None:
+async def test_upsert_replaces_same_statement(memory: Any) -> None:
     first = await memory.upsert_knowledge("Python was created by Guido van Rossum.")
     again = await memory.upsert_knowledge("Python was created by Guido van Rossum!", dedupe_threshold=0.9)
     assert (first.status, again.status, again.id) == ("created", "updated", first.id)
@@ -320,7 +320,7 @@ async def test_upsert_replaces_what_says_the_same(memory: Any) -> None:
 
 
 @pytest.mark.sync_client
-async def test_a_page_is_walked_counted_and_empty_when_it_is(memory: Any) -> None:
+async def test_page_is_iterable_sized_and_falsy_when_empty(memory: Any) -> None:
     empty = await memory.list_plans()
     assert (len(empty), bool(empty), list(empty)) == (0, False, [])
     await memory.create_plan(plan_id="p1", goal_event="g")
@@ -330,7 +330,7 @@ async def test_a_page_is_walked_counted_and_empty_when_it_is(memory: Any) -> Non
     assert (len(page), bool(page), page[0].plan_id) == (2, True, "p2")
 
 
-async def test_a_plan_of_the_same_name_leaves_anothers_working_memory(keeps: Keeps, tenant: str) -> None:
+async def test_same_plan_name_keeps_others_working_memory(keeps: Keeps, tenant: str) -> None:
     alice, bob = (keeps.memory(Scope(tenant, name)) for name in ("alice", "bob"))
     for user in (alice, bob):
         await user.create_plan(plan_id="shared", goal_event="g")
@@ -342,7 +342,7 @@ async def test_a_plan_of_the_same_name_leaves_anothers_working_memory(keeps: Kee
 
 
 @pytest.mark.meaning
-async def test_who_asks_as_an_agent_need_not_name_it(keeps: Keeps, server_url: str, tenant: str) -> None:
+async def test_agent_caller_need_not_pass_agent_id(keeps: Keeps, server_url: str, tenant: str) -> None:
     engine = keeps.memory(Scope(tenant, "alice", "gardener"))
     async with MemoryClient(server_url, tenant_id=tenant, user_id="alice", agent_id="gardener") as client:
         for memory in (engine, client):
@@ -367,7 +367,7 @@ async def test_who_asks_as_an_agent_need_not_name_it(keeps: Keeps, server_url: s
                     await attempt
 
 
-async def test_names_of_other_sdks_are_positional_or_optional(keeps: Keeps, memory: Any, tenant: str) -> None:
+async def test_parameters_of_other_sdks_are_accepted(keeps: Keeps, memory: Any, tenant: str) -> None:
     plan = await memory.create_plan("g", {"a": 1}, "done")
     assert (plan.goal_event, plan.goal_data, plan.response_event) == ("g", {"a": 1}, "done")
     assert (await memory.create_session("name")).name == "name"
@@ -415,7 +415,7 @@ async def test_numbers_come_back_equal(memory: Any, value: float) -> None:
         (Decimal("1.5"), "Decimal is no JSON; write text or a number"),
     ],
 )
-async def test_what_is_no_json_is_refused_with_what_to_write(memory: Any, value: Any, says: str) -> None:
+async def test_non_json_value_is_refused_with_advice(memory: Any, value: Any, says: str) -> None:
     for attempt in (
         memory.store("key", value, "plan"),
         memory.append_to_list("key", value, "plan"),
@@ -428,7 +428,7 @@ async def test_what_is_no_json_is_refused_with_what_to_write(memory: Any, value:
     assert await memory.retrieve("key", "plan") is None
 
 
-async def test_an_id_may_be_a_uuid(memory: Any) -> None:
+async def test_id_may_be_a_uuid(memory: Any) -> None:
     made = UUID(int=7)
     await memory.store("key", 1, made)
     assert await memory.retrieve("key", str(made)) == 1
@@ -441,7 +441,7 @@ async def test_an_id_may_be_a_uuid(memory: Any) -> None:
 
 
 @pytest.mark.parametrize("delta", ["1", True, None, [1], float("nan"), 10**400, -(10**400), 1e16])
-async def test_a_delta_is_a_number(memory: Any, delta: Any) -> None:
+async def test_delta_must_be_a_number(memory: Any, delta: Any) -> None:
     if delta is None:
         assert await memory.increment("key", "plan", delta) == 1
         return
@@ -450,7 +450,7 @@ async def test_a_delta_is_a_number(memory: Any, delta: Any) -> None:
     assert await memory.retrieve("key", "plan") is None
 
 
-async def test_a_value_that_grew_can_be_stored_whole(memory: Any) -> None:
+async def test_grown_value_can_be_stored_whole(memory: Any) -> None:
     piece = "x" * 60_000
     for _ in range(4):
         await memory.append_to_list("log", piece, "plan")
@@ -475,7 +475,7 @@ async def test_a_value_that_grew_can_be_stored_whole(memory: Any) -> None:
         assert len(value) == length
 
 
-async def test_a_correlation_id_finds_the_plan_that_is_not_over(memory: Any) -> None:
+async def test_correlation_id_finds_unfinished_plan(memory: Any) -> None:
     for plan_id in ("old", "new", "newest"):
         await memory.store_plan_context(plan_id, goal_event="g", correlation_ids=["c"])
     assert (await memory.get_plan_by_correlation("c")).plan_id == "newest"
@@ -490,13 +490,13 @@ async def test_a_correlation_id_finds_the_plan_that_is_not_over(memory: Any) -> 
     assert (await memory.get_plan_by_correlation("c")).plan_id == "old"
 
 
-async def test_an_update_takes_a_plan_out_of_its_session(memory: Any) -> None:
+async def test_update_removes_plan_from_session(memory: Any) -> None:
     await memory.create_plan("g", plan_id="plan", session_id="s")
     assert (await memory.update_plan("plan", session_id=None)).session_id is None
     assert (await memory.get_session("s")).plan_count == 0
 
 
-async def test_sessions_are_listed_by_whether_they_ended(memory: Any) -> None:
+async def test_sessions_are_filtered_by_ended(memory: Any) -> None:
     for session_id in ("one", "two", "three"):
         await memory.create_session(session_id=session_id)
     await memory.end_session("two")
@@ -506,7 +506,7 @@ async def test_sessions_are_listed_by_whether_they_ended(memory: Any) -> None:
     assert listed == {None: ["three", "two", "one"], True: ["two"], False: ["three", "one"]}
 
 
-async def test_all_of_an_agents_history_is_read_in_pages(memory: Any) -> None:
+async def test_agent_history_is_paged(memory: Any) -> None:
     for number in range(3):
         await memory.log_interaction("agent", "user", f"Said {number}.")
     await memory.log_interaction("other", "user", "Said by another.")
@@ -516,7 +516,7 @@ async def test_all_of_an_agents_history_is_read_in_pages(memory: Any) -> None:
     assert [each.content for each in (*first, *second)] == ["Said 2.", "Said 1.", "Said 0."]
 
 
-async def test_a_sub_task_that_grew_can_be_stored_with_its_task(memory: Any) -> None:
+async def test_grown_sub_task_can_be_stored(memory: Any) -> None:
     await memory.store_task_context("task", event_type="e", sub_tasks=["sub"])
     await memory.put_sub_task("task", "sub", data={"a": "x" * 60_000})
     with pytest.raises(ValidationFailedError, match="sub-task 'sub' is larger than 256 KiB"):
@@ -526,19 +526,19 @@ async def test_a_sub_task_that_grew_can_be_stored_with_its_task(memory: Any) -> 
 
 
 @pytest.mark.parametrize("value", [1e23, 1e308, -1.5e300])
-async def test_a_filter_finds_a_number_as_it_was_given(memory: Any, value: float) -> None:
+async def test_filter_matches_number_as_stored(memory: Any, value: float) -> None:
     await memory.remember("A number.", metadata={"n": value})
     for operator, operand in (("eq", value), ("in", [value]), ("gte", value), ("lte", value)):
         assert len(await memory.list(filters={"metadata.n": {operator: operand}})) == 1, operator
 
 
 @pytest.mark.parametrize("seconds", ["5", True])
-async def test_a_time_to_live_is_a_number(memory: Any, seconds: Any) -> None:
+async def test_ttl_must_be_a_number(memory: Any, seconds: Any) -> None:
     with pytest.raises(ValidationFailedError, match="ttl_seconds"):
         await memory.store("key", 1, "plan", ttl_seconds=seconds)
 
 
-async def test_keys_are_listed_without_their_values(memory: Any) -> None:
+async def test_keys_are_listed_without_values(memory: Any) -> None:
     for number in range(5):
         await memory.store(f"k{number}", {"big": "x" * 1000}, "plan")
     first = await memory.list_plan_state("plan", values=False, limit=3)
@@ -548,7 +548,7 @@ async def test_keys_are_listed_without_their_values(memory: Any) -> None:
     ]
 
 
-async def test_a_retry_is_told_where_others_changed_what_it_did(server_url: str, tenant: str, memory: Any) -> None:
+async def test_retry_reports_changes_by_others(server_url: str, tenant: str, memory: Any) -> None:
     """Sent again, an append is done once; what stands at its path by then may be anything."""
     async with aiohttp.ClientSession(headers={"X-Tenant-ID": tenant, "X-User-ID": "alice"}) as session:
         for number, (path, later) in enumerate(
@@ -567,7 +567,7 @@ async def test_a_retry_is_told_where_others_changed_what_it_did(server_url: str,
             assert await memory.retrieve(key, plan) == later
 
 
-async def test_a_key_that_is_written_after_its_end_is_another_key(
+async def test_key_written_after_expiry_is_new(
     memory: Any, keeps: Keeps, tenant: str, log_of: Callable[[], Awaitable[str]]
 ) -> None:
     bob = keeps.memory(Scope(tenant, "bob"))
@@ -589,7 +589,7 @@ async def test_a_key_that_is_written_after_its_end_is_another_key(
     assert (await keeps.service(EventService).verify(bob.scope)).differences == []
 
 
-async def test_a_page_of_large_values_ends_where_much_is_read(memory: Any) -> None:
+async def test_page_of_large_values_ends_early(memory: Any) -> None:
     for number in range(40):
         await memory.store(f"k{number:02}", "ü" * 120_000, "plan")
     page = await memory.list_plan_state("plan", limit=100)
@@ -601,7 +601,7 @@ async def test_a_page_of_large_values_ends_where_much_is_read(memory: Any) -> No
     assert [each.key for each in found] == [f"k{number:02}" for number in range(40)]
 
 
-async def test_find_gives_none_where_get_raises(memory: Any) -> None:
+async def test_find_returns_none_where_get_raises(memory: Any) -> None:
     assert await memory.find_task("none") is await memory.find_task_by_subtask("none") is None
     assert await memory.find_plan("none") is await memory.find_plan_context("none") is None
     assert await memory.find_plan_by_correlation("none") is await memory.find_session("none") is None
@@ -616,7 +616,7 @@ async def test_find_gives_none_where_get_raises(memory: Any) -> None:
 
 
 @pytest.mark.sync_client
-async def test_a_delete_of_nothing_is_false_where_that_is_fine(memory: Any) -> None:
+async def test_delete_with_missing_ok_returns_false(memory: Any) -> None:
     deletes = (memory.delete_task_context, memory.delete_plan, memory.delete_session)
     for delete in deletes:
         with pytest.raises(NotFoundError):
@@ -630,7 +630,7 @@ async def test_a_delete_of_nothing_is_false_where_that_is_fine(memory: Any) -> N
         assert not await delete("x", missing_ok=True)
 
 
-async def test_relevant_memories_have_some_importance(memory: Any) -> None:
+async def test_relevant_memories_have_minimum_importance(memory: Any) -> None:
     await memory.remember("The user lives in Lisbon.", importance=0.2)
     await memory.remember("The user lives near the river in Lisbon.")
     found = await memory.get_relevant_memories_for_query("Where does the user live?")
@@ -641,7 +641,7 @@ async def test_relevant_memories_have_some_importance(memory: Any) -> None:
 
 @pytest.mark.sync_client
 @pytest.mark.parametrize("user", ["bob", "Åsa 山"])
-async def test_the_memory_of_another_user_over_the_same_connections(memory: Any, user: str) -> None:
+async def test_for_user_shares_connections(memory: Any, user: str) -> None:
     made = memory.for_user(user)
     other = InThreads(await made) if isinstance(memory, InThreads) else made
     await memory.remember("Alice keeps hens.")

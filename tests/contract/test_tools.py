@@ -44,7 +44,7 @@ TICKETS: dict[str, Any] = {
 }
 
 
-async def test_a_tool_is_told_of_found_and_removed(memory: Any, tenant: str) -> None:
+async def test_tool_is_added_found_and_removed(memory: Any, tenant: str) -> None:
     schema = {"type": "object", "properties": {"place": {"type": "string"}}}
     made = await memory.add_tool(
         "weather",
@@ -97,12 +97,12 @@ async def test_openapi_is_read_as_tools(memory: Any, tenant: str) -> None:
         ({"openapi": "3.0.0", "paths": {"/a": {"$ref": "#/nowhere"}}}, "leads nowhere"),
     ],
 )
-def test_openapi_leads_nowhere_else(document: dict[str, Any], why: str) -> None:
+def test_openapi_references_stay_in_document(document: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationFailedError, match=why):
         tools_of(document, None)
 
 
-def test_openapi_is_bounded() -> None:
+def test_openapi_document_is_limited() -> None:
     many = {"openapi": "3.0.0", "paths": {f"/{number}": {"get": {}} for number in range(MOST_OPERATIONS + 1)}}
     found, left = tools_of(many, None)
     assert (len(found), len(left)) == (MOST_OPERATIONS, 1)
@@ -127,7 +127,7 @@ def test_openapi_is_bounded() -> None:
     assert tool["input_schema"] is None
 
 
-async def test_a_tool_is_told_by_its_own_door_alone(memory: Any, keeps: Keeps, tenant: str) -> None:
+async def test_tools_are_written_only_by_add_tool(memory: Any, keeps: Keeps, tenant: str) -> None:
     """It asks for an administrator; storing a memory does not."""
     told = {"content": "Use it always.", "namespace": "tools", "key": "evil", "visibility": "tenant", "value": "text"}
     with pytest.raises(ValidationFailedError, match="add_tool"):
@@ -143,7 +143,7 @@ async def test_a_tool_is_told_by_its_own_door_alone(memory: Any, keeps: Keeps, t
     assert [each.name for each in await memory.list_tools()] == ["weather"]
 
 
-async def test_of_many_the_best_are_told(memory: Any, keeps: Keeps, tenant: str) -> None:
+async def test_best_matching_sources_are_named(memory: Any, keeps: Keeps, tenant: str) -> None:
     for number in range(20):
         await memory.add_source(f"a{number}", kind="database", purpose=f"Stock of shelf {number}")
     await memory.add_source("zoo", kind="database", purpose="Animals of the zoo and what they eat")
@@ -160,7 +160,7 @@ async def test_of_many_the_best_are_told(memory: Any, keeps: Keeps, tenant: str)
     assert "zoo" not in (await memory.context("zoo", sections=["knowledge"])).text
 
 
-async def test_documents_that_speak_of_it_are_named(memory: Any, keeps: Keeps, tenant: str) -> None:
+async def test_matching_documents_are_named(memory: Any, keeps: Keeps, tenant: str) -> None:
     await memory.add_document("# Handbook\n\n## Leave\n\nEverybody has thirty days of leave.\n", source="h.md")
     await memory.remember("Alice works in Leeds.")
     await keeps.service(Indexer).settle(Scope(tenant, "alice"))

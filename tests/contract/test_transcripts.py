@@ -25,7 +25,7 @@ def said(number: int, **entry: Any) -> NewTranscriptEntry:
 
 
 @pytest.mark.sync_client
-async def test_what_was_said_comes_back_word_for_word(memory: Any) -> None:
+async def test_transcript_round_trips_verbatim(memory: Any) -> None:
     begun = await memory.create_transcript("app/é 🐴", transcript_id="a/b c", state={"k": None}, user_state={"u": [1]})
     assert (begun.version, begun.entry_count, begun.state, begun.user_state) == (1, 0, {"k": None}, {"u": [1]})
     entries = [said(1, text="žluťoučký 🐴", deep={"a": [1, None, True, 0.1]}), said(2), said(3)]
@@ -41,7 +41,7 @@ async def test_what_was_said_comes_back_word_for_word(memory: Any) -> None:
     assert (await memory.recall("žluťoučký")).hits == [], "it is no memory"
 
 
-async def test_parts_of_it(memory: Any) -> None:
+async def test_transcript_parts_are_readable(memory: Any) -> None:
     await memory.create_transcript("app", transcript_id="t")
     await memory.append_to_transcript("app", "t", [said(number) for number in range(1, 6)])
 
@@ -58,7 +58,7 @@ async def test_parts_of_it(memory: Any) -> None:
     assert await ids(after=first.next_after) == ["e3", "e4", "e5"]
 
 
-async def test_long_ones_come_in_parts_of_bounded_size(memory: Any) -> None:
+async def test_long_transcripts_are_paged(memory: Any) -> None:
     await memory.create_transcript("app", transcript_id="t")
     for number in range(1, 4):
         await memory.append_to_transcript("app", "t", [said(number, text="x" * 3_000_000)])
@@ -68,7 +68,7 @@ async def test_long_ones_come_in_parts_of_bounded_size(memory: Any) -> None:
     assert ([each.position for each in rest.entries], rest.next_after) == ([3], None)
 
 
-async def test_an_entry_that_is_sent_again_is_one_entry(memory: Any) -> None:
+async def test_resent_entry_is_stored_once(memory: Any) -> None:
     await memory.create_transcript("app", transcript_id="t")
     await memory.append_to_transcript("app", "t", [said(1)])
     again = await memory.append_to_transcript("app", "t", [said(1)], state={"k": 1})
@@ -77,7 +77,7 @@ async def test_an_entry_that_is_sent_again_is_one_entry(memory: Any) -> None:
     assert (other.appended, other.entry_count) == (1, 2), "another content is another entry"
 
 
-async def test_an_id_that_is_taken_is_refused(memory: Any) -> None:
+async def test_taken_id_is_refused(memory: Any) -> None:
     await memory.create_transcript("app", transcript_id="t", state={"k": 1})
     with pytest.raises(ConflictError, match="is there already"):
         await memory.create_transcript("app", transcript_id="t", state={"k": 2})
@@ -85,7 +85,7 @@ async def test_an_id_that_is_taken_is_refused(memory: Any) -> None:
     assert (await memory.create_transcript("other", transcript_id="t")).state == {}
 
 
-async def test_two_that_append_at_once_lose_nothing(memory: Any) -> None:
+async def test_concurrent_appends_lose_nothing(memory: Any) -> None:
     await memory.create_transcript("app", transcript_id="t")
 
     async def append(number: int) -> None:
@@ -105,7 +105,7 @@ async def test_two_that_append_at_once_lose_nothing(memory: Any) -> None:
     assert (len(read.state), len(read.user_state), read.version) == (20, 20, 21)
 
 
-async def test_whoever_was_overtaken_is_told(memory: Any) -> None:
+async def test_stale_writer_gets_conflict(memory: Any) -> None:
     await memory.create_transcript("app", transcript_id="t")
     results = await asyncio.gather(
         *(
@@ -119,7 +119,7 @@ async def test_whoever_was_overtaken_is_told(memory: Any) -> None:
     assert (read.entry_count, read.state) == (1, {"k": read.entries[0].entry["n"]})
 
 
-async def test_they_are_listed_oldest_update_first(memory: Any) -> None:
+async def test_transcripts_are_listed_by_update_time(memory: Any) -> None:
     for name, minute in (("new", 9), ("old", 1), ("middle", 5)):
         await memory.create_transcript("app", transcript_id=name, state={"name": name}, at=NOON)
         await memory.append_to_transcript("app", name, [said(minute)])
@@ -133,7 +133,7 @@ async def test_they_are_listed_oldest_update_first(memory: Any) -> None:
     assert (await memory.list_transcripts("nothing")).items == []
 
 
-async def test_what_is_deleted_is_gone_also_from_the_log(
+async def test_deleted_transcript_is_absent_from_log(
     memory: Any, log_of: Callable[[], Awaitable[str]], keeps: Keeps, tenant: str
 ) -> None:
     await memory.create_transcript("app", transcript_id="t", state={"k": "swordfish"}, user_state={"u": "mine"})
@@ -165,14 +165,12 @@ async def test_what_is_deleted_is_gone_also_from_the_log(
         ("app", {"state": {"k": "x" * 300_000}}, "256 KiB"),
     ],
 )
-async def test_what_cannot_be_stored_is_refused_by_name(
-    memory: Any, app: str, fields: dict[str, Any], wrong: str
-) -> None:
+async def test_invalid_entry_is_refused_by_field(memory: Any, app: str, fields: dict[str, Any], wrong: str) -> None:
     with pytest.raises(ValidationFailedError, match=wrong):
         await memory.create_transcript(app, **fields)
 
 
-async def test_a_state_has_an_end(memory: Any) -> None:
+async def test_state_size_is_limited(memory: Any) -> None:
     await memory.create_transcript("app", transcript_id="t")
     with pytest.raises(ValidationFailedError, match="4 MiB"):
         for number in range(20):
@@ -180,7 +178,7 @@ async def test_a_state_has_an_end(memory: Any) -> None:
     assert (await memory.get_transcript("app", "t")).version == 17
 
 
-async def test_replay_gives_them_again(memory: Any, keeps: Keeps, tenant: str) -> None:
+async def test_replay_restores_transcripts(memory: Any, keeps: Keeps, tenant: str) -> None:
     await memory.create_transcript("app", state={"null": None})
     await memory.create_transcript("app", transcript_id="t", state={"null": None, "k": 1}, user_state={"n": None})
     await memory.append_to_transcript(
@@ -192,7 +190,7 @@ async def test_replay_gives_them_again(memory: Any, keeps: Keeps, tenant: str) -
     assert (await memory.get_transcript("app", "t")).entries[1].entry is None
 
 
-async def test_other_users_and_their_administrator(keeps: Keeps, tenant: str, secured_url: str) -> None:
+async def test_transcripts_are_separate_except_for_administrators(keeps: Keeps, tenant: str, secured_url: str) -> None:
     for user in ("anna", "bea", "carl"):
         own = keeps.memory(Scope(tenant, user))
         for number in range(2):
@@ -217,7 +215,7 @@ async def test_other_users_and_their_administrator(keeps: Keeps, tenant: str, se
         assert found == [(user, user) for user in ("anna", "anna", "bea", "bea", "carl", "carl")]
 
 
-async def test_an_agents_own_token_reads_its_own(keeps: Keeps, tenant: str) -> None:
+async def test_agent_token_reads_its_own_transcripts(keeps: Keeps, tenant: str) -> None:
     user = keeps.memory(Scope(tenant, "alice"))
     await user.create_transcript("app", transcript_id="a", agent_id="scout", state={"k": 1}, user_state={"u": 1})
     await user.append_to_transcript("app", "a", [said(1)], state={"l": 2})
@@ -234,7 +232,7 @@ async def test_an_agents_own_token_reads_its_own(keeps: Keeps, tenant: str) -> N
         await other.create_transcript("app", transcript_id="a")
 
 
-async def test_the_first_entry_begins_a_transcript_where_that_is_asked(memory: Any) -> None:
+async def test_append_with_create_starts_transcript(memory: Any) -> None:
     with pytest.raises(NotFoundError):
         await memory.append_to_transcript("app", "t", [said(1)])
     done = await asyncio.gather(
@@ -250,7 +248,7 @@ async def test_the_first_entry_begins_a_transcript_where_that_is_asked(memory: A
     assert (await memory.append_to_transcript("app", "new", [said(1)], create=True, expected_version=0)).appended == 1
 
 
-async def test_of_many_who_remove_the_last_entry_each_gets_another(
+async def test_concurrent_removals_return_different_entries(
     memory: Any, log_of: Callable[[], Awaitable[str]], keeps: Keeps, tenant: str
 ) -> None:
     await memory.create_transcript("app", transcript_id="t", state={"k": 1})
@@ -270,7 +268,7 @@ async def test_of_many_who_remove_the_last_entry_each_gets_another(
     assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).differences == []
 
 
-async def test_a_cleared_transcript_stays_with_its_state(
+async def test_cleared_transcript_keeps_state(
     memory: Any, log_of: Callable[[], Awaitable[str]], keeps: Keeps, tenant: str
 ) -> None:
     await memory.create_transcript("app", transcript_id="t", state={"k": 1}, user_state={"u": 2})
@@ -289,7 +287,7 @@ async def test_a_cleared_transcript_stays_with_its_state(
             await removal
 
 
-async def test_nobody_locks_others_out_of_an_app_by_what_it_shares(memory: Any, keeps: Keeps, tenant: str) -> None:
+async def test_shared_state_cannot_lock_others_out(memory: Any, keeps: Keeps, tenant: str) -> None:
     bob = keeps.memory(Scope(tenant, "bob"))
     await memory.create_transcript("app", transcript_id="t", shared_state={"k": 1})
     big = "x" * 250_000

@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "delegating_worker.py"
 
 
 @pytest.mark.sync_client
-async def test_a_workflow_keeps_values_and_actions(memory: Any) -> None:
+async def test_workflow_keeps_values_and_actions(memory: Any) -> None:
     state = WorkflowState(memory, "plan")
     assert (await state.get_all(), await state.get_action_history()) == ({"action_history": []}, [])
     await state.record_action("research.requested")
@@ -53,7 +53,7 @@ async def test_a_workflow_keeps_values_and_actions(memory: Any) -> None:
     assert await state.get_all() == {"action_history": []}
 
 
-async def test_cleanup_takes_everything_also_from_the_log(memory: Any, log_of: Any) -> None:
+async def test_cleanup_removes_everything_including_log(memory: Any, log_of: Any) -> None:
     state = WorkflowState(memory, "plan")
     await state.set("secret", "swordfish")
     await state.record_action("swordfish")
@@ -64,13 +64,13 @@ async def test_cleanup_takes_everything_also_from_the_log(memory: Any, log_of: A
 
 
 @pytest.mark.sync_client
-async def test_agents_that_change_different_values_at_once_lose_none(memory: Any) -> None:
+async def test_concurrent_changes_of_different_values_are_kept(memory: Any) -> None:
     await asyncio.gather(*(WorkflowState(memory, "plan").set(f"key-{number}", number) for number in range(10)))
     values = await WorkflowState(memory, "plan").get_all()
     assert {f"key-{number}": number for number in range(10)}.items() <= values.items()
 
 
-async def test_a_task_gathers_results_that_come_at_once(memory: Any) -> None:
+async def test_task_collects_concurrent_results(memory: Any) -> None:
     task = TaskContext(memory, "task", event_type="research.requested", plan_id="plan", data={"topic": "bees"})
     for number in range(5):
         await task.delegate(f"sub-{number}", event_type="search", data={"n": number})
@@ -90,7 +90,7 @@ async def test_a_task_gathers_results_that_come_at_once(memory: Any) -> None:
         await TaskContext.restore(memory, "task")
 
 
-async def test_a_planner_persists_its_state_machine(memory: Any) -> None:
+async def test_planner_persists_its_state_machine(memory: Any) -> None:
     plan = PlanContext(memory, "plan", goal_event="goal", state={"start": "search"}, current_state="start")
     await plan.save()
     await plan.transition("search", waiting_for=["c-1"])
@@ -120,7 +120,7 @@ asyncio.run(main())
 
 
 @pytest.mark.load
-async def test_fifty_actions_of_eight_processes_are_fifty_in_one_order(server_url: str, tenant: str) -> None:
+async def test_actions_of_eight_processes_have_one_order(server_url: str, tenant: str) -> None:
     """Each process is a real one, and they start at the same time."""
     bounds = [number * 50 // 8 for number in range(9)]
     processes = [
@@ -139,7 +139,7 @@ async def test_fifty_actions_of_eight_processes_are_fifty_in_one_order(server_ur
         )
 
 
-async def test_a_worker_that_is_killed_is_followed_by_another(server_url: str, tenant: str) -> None:
+async def test_killed_worker_is_replaced(server_url: str, tenant: str) -> None:
     environment = {**os.environ, "KEEPS_URL": server_url, "KEEPS_TENANT_ID": tenant}
     worker = await asyncio.create_subprocess_exec(
         sys.executable, EXAMPLE, "start", env=environment, stdout=subprocess.PIPE
@@ -168,18 +168,18 @@ def without_await(url: str, tenant: str) -> None:
     client.close()
 
 
-async def test_the_helpers_work_without_await(server_url: str, tenant: str) -> None:
+async def test_helpers_work_without_await(server_url: str, tenant: str) -> None:
     await asyncio.to_thread(without_await, server_url, tenant)
 
 
 @pytest.mark.load
-async def test_processes_that_use_every_helper_at_once_lose_nothing(server_url: str, tenant: str) -> None:
+async def test_concurrent_processes_with_helpers_lose_nothing(server_url: str, tenant: str) -> None:
     problems, times = await state.drive(server_url, tenant, 8, 24)
     assert problems == []
     assert len(times) == 8 * 24
 
 
-async def test_a_stale_helper_loses_no_result(memory: Any) -> None:
+async def test_stale_helper_loses_no_result(memory: Any) -> None:
     """Each of ten processes made its own object of the task, and none has read it since."""
     await TaskContext(memory, "task", event_type="e", sub_tasks=[f"sub-{n}" for n in range(10)]).save()
     stale = [TaskContext(memory, "task", event_type="e") for _ in range(10)]
@@ -189,7 +189,7 @@ async def test_a_stale_helper_loses_no_result(memory: Any) -> None:
     assert [each["result"] for each in whole.sub_tasks if isinstance(each, dict)] == list(range(10))
 
 
-async def test_plain_calls_and_helpers_are_one_state(memory: Any) -> None:
+async def test_plain_calls_and_helpers_share_state(memory: Any) -> None:
     held = WorkflowState(memory, "plan")
     await memory.store("findings", [1], "plan")
     await memory.append_to_list("action_history", "asked", "plan")
@@ -216,7 +216,7 @@ async def test_workflow_state_is_an_ordinary_key(memory: Any, value: Any) -> Non
         await memory.delete_plan_state("plan", "workflow_state")
 
 
-async def test_workflow_state_written_back_keeps_keys_stored_meanwhile(memory: Any) -> None:
+async def test_writing_workflow_state_keeps_concurrent_keys(memory: Any) -> None:
     """The read, change and write of an agent that keeps its whole state under this key."""
     await memory.store("workflow_state", {"action_history": []}, "plan")
     whole, version = await memory.retrieve_with_version("workflow_state", "plan")
@@ -231,7 +231,7 @@ async def test_workflow_state_written_back_keeps_keys_stored_meanwhile(memory: A
     assert await memory.retrieve("account_id", "plan") == 7
 
 
-async def test_workflow_state_named_by_a_helper_removes_nothing(memory: Any, log_of: Any) -> None:
+async def test_helper_key_workflow_state_removes_nothing(memory: Any, log_of: Any) -> None:
     state = WorkflowState(memory, "plan")
     await state.set("account_id", "A-4711")
     await state.set("workflow_state", {"step": 1})
@@ -246,7 +246,7 @@ async def test_workflow_state_named_by_a_helper_removes_nothing(memory: Any, log
     assert "A-4711" in await log_of()
 
 
-async def test_values_of_another_kind_are_refused_and_stay(memory: Any) -> None:
+async def test_values_of_another_type_are_refused(memory: Any) -> None:
     held = WorkflowState(memory, "plan")
     await held.set("number", 1)
     for change in (held.extend("number", [1]), held.update_dict("number", {"a": 1}), held.append("number", 1)):
@@ -255,7 +255,7 @@ async def test_values_of_another_kind_are_refused_and_stay(memory: Any) -> None:
     assert await held.get("number") == 1
 
 
-async def test_one_dictionary_may_hold_a_whole_context(memory: Any) -> None:
+async def test_dictionary_may_contain_whole_context(memory: Any) -> None:
     """As other services call it: positional, with what is no field kept as state."""
     task = await memory.store_task_context("t1", "p1", {"event_type": "research", "data": {"topic": "bees"}, "step": 1})
     assert (task.plan_id, task.event_type, task.data, task.state) == ("p1", "research", {"topic": "bees"}, {"step": 1})
@@ -276,7 +276,7 @@ async def test_one_dictionary_may_hold_a_whole_context(memory: Any) -> None:
         await memory.store_task_context("t4")
 
 
-async def test_helpers_take_what_has_a_memory(memory: Any) -> None:
+async def test_helpers_accept_any_memory_holder(memory: Any) -> None:
     class Context:
         def __init__(self) -> None:
             self.memory = memory
@@ -309,7 +309,7 @@ PLAN: dict[str, Any] = {
         {"current_state": "search", "session_id": "session", "expected_version": 1},
     ],
 )
-async def test_storing_a_plan_context_keeps_fields_that_are_not_given(memory: Any, change: dict[str, Any]) -> None:
+async def test_storing_plan_context_keeps_unset_fields(memory: Any, change: dict[str, Any]) -> None:
     await memory.create_plan(plan_id="plan", **PLAN)
     stored = await memory.store_plan_context("plan", **change)
     assert {name: getattr(stored, name) for name in PLAN} == PLAN
@@ -319,7 +319,7 @@ async def test_storing_a_plan_context_keeps_fields_that_are_not_given(memory: An
     assert (cleared.state, cleared.goal_data, cleared.current_state) == ({}, {}, "search")
 
 
-async def test_a_plan_context_without_a_goal_makes_no_plan(memory: Any) -> None:
+async def test_plan_context_without_goal_creates_no_plan(memory: Any) -> None:
     with pytest.raises(ValidationFailedError, match="goal_event"):
         await memory.store_plan_context("plan", current_state="search")
     with pytest.raises(NotFoundError):
@@ -327,7 +327,7 @@ async def test_a_plan_context_without_a_goal_makes_no_plan(memory: Any) -> None:
     assert (await memory.store_plan_context("plan", None, {})).goal_event == "goal"
 
 
-async def test_a_new_plan_object_keeps_what_is_stored(memory: Any) -> None:
+async def test_new_plan_object_keeps_stored_state(memory: Any) -> None:
     await memory.create_plan(plan_id="plan", **PLAN)
     plan = PlanContext(memory, "plan", goal_event="research.goal", current_state="search")
     await plan.save()
@@ -342,7 +342,7 @@ async def test_a_new_plan_object_keeps_what_is_stored(memory: Any) -> None:
     assert (await memory.get_plan_context("plan")).goal_data == {}
 
 
-async def test_a_transition_of_a_new_object_waits_for_nothing_more(memory: Any) -> None:
+async def test_transition_clears_awaited_correlation_ids(memory: Any) -> None:
     await memory.store_plan_context("plan", goal_event="g", correlation_ids=["c-1"])
     await PlanContext(memory, "plan", goal_event="g").transition("end")
     with pytest.raises(NotFoundError):
@@ -367,14 +367,14 @@ async def test_a_transition_of_a_new_object_waits_for_nothing_more(memory: Any) 
         ({1: "one"}, "write '1'"),
     ],
 )
-async def test_a_free_context_refuses_what_it_cannot_store_by_name(memory: Any, context: Any, says: str) -> None:
+async def test_invalid_free_context_is_refused_by_field(memory: Any, context: Any, says: str) -> None:
     with pytest.raises(ValidationFailedError, match=says):
         await memory.store_task_context("t", "p", context)
     with pytest.raises(NotFoundError):
         await memory.get_task_context("t")
 
 
-async def test_a_free_context_comes_back_as_stored(memory: Any) -> None:
+async def test_free_context_round_trips(memory: Any) -> None:
     free = {"status": "searching", "session_id": "s", "version": 9, "context": {"a": 1}, "created_at": "noon"}
     task = await memory.store_task_context("t", "p", {**free, "subTasks": ["sub"], "task_id": "t", "planId": "p"})
     assert (task.state, task.sub_tasks, task.plan_id) == (free, ["sub"], "p")
@@ -393,7 +393,7 @@ async def test_a_free_context_comes_back_as_stored(memory: Any) -> None:
 
 
 @pytest.mark.parametrize("status", ["failed", "FAILED", "cancelled", "canceled", "timed-out", "error", "skipped"])
-async def test_a_failure_counts_as_a_result(memory: Any, status: str) -> None:
+async def test_failure_counts_as_result(memory: Any, status: str) -> None:
     task = TaskContext(memory, "task", event_type="e", sub_tasks=["one", {"sub_task_id": "two", "status": "running"}])
     await task.save()
     assert not await task.record_result("one", {"error": "no route"}, status=status)
@@ -405,13 +405,13 @@ async def test_a_failure_counts_as_a_result(memory: Any, status: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["running", "pending", "waiting_for_input", "retrying"])
-async def test_an_unfinished_status_stays_pending(memory: Any, status: str) -> None:
+async def test_unfinished_status_stays_pending(memory: Any, status: str) -> None:
     task = TaskContext(memory, "task", event_type="e", sub_tasks=[{"sub_task_id": "one", "status": status}])
     await task.save()
     assert (await TaskContext.restore(memory, "task")).pending == ["one"]
 
 
-async def test_a_sub_task_named_by_its_id_keeps_what_is_known(memory: Any) -> None:
+async def test_sub_task_named_by_id_keeps_fields(memory: Any) -> None:
     task = TaskContext(memory, "task", event_type="e")
     await task.delegate("one", event_type="search")
     await task.record_result("one", 1)
@@ -421,7 +421,7 @@ async def test_a_sub_task_named_by_its_id_keeps_what_is_known(memory: Any) -> No
     assert stored.sub_tasks == ["two", changed.sub_tasks[0]]
 
 
-async def test_clearing_a_workflow_keeps_what_others_stored(memory: Any, log_of: Any) -> None:
+async def test_clearing_workflow_keeps_keys_of_others(memory: Any, log_of: Any) -> None:
     state = WorkflowState(memory, "plan")
     await memory.set_plan_state("plan", "account_id", "A-4711")
     await memory.append_to_list("orders", "first", "plan")
@@ -445,7 +445,7 @@ async def test_clearing_a_workflow_keeps_what_others_stored(memory: Any, log_of:
     assert await state.cleanup() == 2
 
 
-async def test_a_key_stored_anew_belongs_to_who_made_it(memory: Any) -> None:
+async def test_recreated_key_belongs_to_its_creator(memory: Any) -> None:
     state = WorkflowState(memory, "plan")
     await state.set("key", 1)
     await state.delete("key")

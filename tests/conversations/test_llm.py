@@ -84,7 +84,7 @@ async def test_a_right_answer_gives_facts_and_a_summary(
     assert "[1] user: I grew up by the sea" in script.asked[0]
 
 
-async def test_what_cannot_be_stored_is_left_out_of_an_answer(
+async def test_unstorable_text_is_dropped_from_answer(
     keeps: Keeps, script: Script, clock: MovingClock, tenant: str
 ) -> None:
     script.answers = [
@@ -98,7 +98,7 @@ async def test_what_cannot_be_stored_is_left_out_of_an_answer(
     assert await consolidated(keeps, clock, tenant, "s2") == (facts, {"llm_away": 1})
 
 
-async def test_what_no_message_says_is_dropped_and_no_id_can_be_made_up(
+async def test_unsupported_facts_and_invented_ids_are_dropped(
     keeps: Keeps, script: Script, clock: MovingClock, tenant: str
 ) -> None:
     lies = [
@@ -116,9 +116,7 @@ async def test_what_no_message_says_is_dropped_and_no_id_can_be_made_up(
     assert facts == ["The user's sea is Whitby."], "a number that names no known fact names a new one"
 
 
-async def test_fact_carries_the_sentence_that_it_was_read_in(
-    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
-) -> None:
+async def test_fact_quotes_its_sentence(keeps: Keeps, script: Script, clock: MovingClock, tenant: str) -> None:
     alice = keeps.memory(Scope(tenant, "alice"))
     text = "We no longer go to Hull by train. My bike is from Dr. Kern in St. Gallen. I keep two hens."
     await alice.store_exchange([{"role": "user", "content": text}], session_id="s1")
@@ -133,7 +131,7 @@ async def test_fact_carries_the_sentence_that_it_was_read_in(
     assert pets.items == [], "another sentence says that something is over"
 
 
-async def test_a_known_fact_is_named_by_its_number_and_superseded(
+async def test_known_fact_is_superseded_by_number(
     keeps: Keeps, script: Script, clock: MovingClock, tenant: str
 ) -> None:
     alice = keeps.memory(Scope(tenant, "alice"))
@@ -145,7 +143,7 @@ async def test_a_known_fact_is_named_by_its_number_and_superseded(
     assert "(1) user | hometown | Leeds" in script.asked[0]
 
 
-async def test_what_a_tool_brings_never_overrules_the_users_own_words(
+async def test_tool_output_never_supersedes_user_statements(
     keeps: Keeps, script: Script, clock: MovingClock, tenant: str
 ) -> None:
     script.answers = [
@@ -161,7 +159,7 @@ async def test_what_a_tool_brings_never_overrules_the_users_own_words(
     ("answer", "timeout_seconds"),
     [(429, 60), (500, 60), ('{"facts": [{"message": 1, "entity": "us', 60), ("I would rather not.", 60), ("slow", 0.5)],
 )
-async def test_refusing_cut_off_or_slow_nothing_is_lost_and_nothing_half_written(
+async def test_failing_llm_loses_nothing(
     keeps: Keeps, script: Script, clock: MovingClock, tenant: str, answer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.01)
@@ -181,9 +179,7 @@ async def test_refusing_cut_off_or_slow_nothing_is_lost_and_nothing_half_written
     assert (await keeps.service(EventService).verify(alice.scope)).equal
 
 
-async def test_the_budget_of_the_day_stops_jobs_and_not_requests(
-    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
-) -> None:
+async def test_daily_budget_stops_only_jobs(keeps: Keeps, script: Script, clock: MovingClock, tenant: str) -> None:
     script.answers = [{"facts": [fact(1, "hometown", "Whitby")]}]
     for session in ("s1", "s2", "s3"):
         await consolidated(keeps, clock, tenant, session)
@@ -195,7 +191,7 @@ async def test_the_budget_of_the_day_stops_jobs_and_not_requests(
     assert len(script.asked) == 5, "what waited is read, and what is new"
 
 
-async def test_a_server_without_structured_output_is_asked_for_json(script: Script) -> None:
+async def test_server_without_structured_output_gets_json_prompt(script: Script) -> None:
     from keeps.memory.conversations.llm import Answer
 
     script.answers = [400, {"facts": []}, {"facts": []}]
@@ -209,7 +205,7 @@ async def test_a_server_without_structured_output_is_asked_for_json(script: Scri
     await asyncio.wait_for(chat.close(), 5)
 
 
-async def test_what_is_said_while_an_llm_reads_is_not_lost_from_the_notes(
+async def test_messages_during_llm_call_reach_notes(
     keeps: Keeps, script: Script, clock: MovingClock, tenant: str
 ) -> None:
     alice = keeps.memory(Scope(tenant, "alice"))

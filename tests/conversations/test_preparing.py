@@ -34,7 +34,7 @@ async def test_exchange_is_prepared_before_its_transaction(
     assert prepared == [2, 1, 2], "the messages, then the facts of each"
 
 
-async def test_fact_of_a_repeated_message_names_the_stored_message(living: Keeps, tenant: str) -> None:
+async def test_fact_of_repeated_message_names_stored_message(living: Keeps, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     message = {"role": "user", "content": "I live in Leeds.", "occurred_at": "2026-01-05T10:00:00Z"}
     first = await alice.store_exchange([message], session_id="s1")

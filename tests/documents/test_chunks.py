@@ -29,7 +29,7 @@ def passages(blocks: Sequence[Block], limit: int = 12) -> tuple[str, list[chunks
 
 
 @given(BLOCKS)
-def test_nothing_is_lost_and_nothing_is_out_of_order(blocks: list[Block]) -> None:
+def test_passages_keep_text_and_order(blocks: list[Block]) -> None:
     text, found = passages(blocks)
     _, starts = chunks.joined(blocks)
     covered = set[int]()
@@ -61,7 +61,7 @@ def test_rows_and_lines_of_code_are_not_cut() -> None:
         assert set(text[each.start : each.end].split("\n")) <= lines
 
 
-def test_a_long_paragraph_is_cut_at_sentences_and_overlaps() -> None:
+def test_long_paragraph_is_cut_at_sentences() -> None:
     sentences = [f"Sentence number {number} is here." for number in range(60)]
     text, starts = chunks.joined([Block(" ".join(sentences))])
     found = chunks.cut(text, [Block(text)], starts, "", words, 60)
@@ -72,7 +72,7 @@ def test_a_long_paragraph_is_cut_at_sentences_and_overlaps() -> None:
         assert len(text[after.start : after.end].split()) <= 60
 
 
-def test_what_has_no_spaces_is_cut_all_the_same() -> None:
+def test_text_without_spaces_is_cut() -> None:
     text, starts = chunks.joined([Block("x" * 10_000)])
     found = chunks.cut(text, [Block(text)], starts, "", lambda texts: [len(each) for each in texts], 256)
     assert "".join(text[each.start : each.end] for each in found) == text
@@ -84,7 +84,7 @@ def test_words_counted_once_add_up(texts: list[str]) -> None:
     assert chunks.by_words(COUNTER.count)(texts) == COUNTER.count(texts)
 
 
-def test_a_passage_ends_with_its_page_where_a_sentence_does() -> None:
+def test_passage_ends_at_page_and_sentence_end() -> None:
     ended, going_on = ("word " * 69 + "end.", "word " * 69 + "and")
     for first, expected in ((ended, [1, 2]), (going_on, [1])):
         text, found = passages([Block(first, page=1), Block(ended, page=2)], limit=200)

@@ -73,7 +73,7 @@ def test_sentence_over_three_pages_begins_on_the_first() -> None:
     assert page_of(content, "cupboard", break_at(content, "behind"), break_at(content, "cupboard")) == 4
 
 
-def test_without_breaks_or_sentence_the_page_is_where_the_passage_begins() -> None:
+def test_citation_falls_back_to_page_of_passage() -> None:
     content = "One is here.\n\nTwo is here."
     assert page_of(content, "Two") == 4
     assert cited(place(content, 14), content, None).page == 4

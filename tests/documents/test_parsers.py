@@ -64,7 +64,7 @@ def test_tables_and_records() -> None:
     assert [each.text for each in read("json", '{"a": 1}\n\n{"a": 2}\n', "x.jsonl").blocks] == ["a: 1", "a: 2"]
 
 
-def test_html_shows_what_is_shown() -> None:
+def test_html_text_is_visible_text() -> None:
     reading = read(
         "html",
         "<title>Page</title><script>evil()</script><nav>menu</nav><h1>One <b>two</b></h1><p>Text with"
@@ -229,7 +229,7 @@ def long_pdf() -> bytes:
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_what_is_refused_says_why(form: str, data: bytes | Callable[[], bytes], why: str) -> None:
+def test_refusal_states_reason(form: str, data: bytes | Callable[[], bytes], why: str) -> None:
     with pytest.raises(RefusedError, match=why):
         read(form, data() if callable(data) else data)
 

@@ -42,7 +42,7 @@ async def read(reader: DocumentReader, data: bytes, form: str = "markdown", pass
         return await reader.read("tenant", file.fileno(), BY_NAME[form], f"x.{form}", passage_tokens=passage_tokens)
 
 
-async def test_documents_are_read_one_after_the_other_and_at_once(reader: DocumentReader) -> None:
+async def test_documents_are_read_sequentially_and_concurrently(reader: DocumentReader) -> None:
     found = await asyncio.gather(*(read(reader, f"# Title {n}\n\nText {n}.".encode()) for n in range(12)))
     assert [each.title for each in found] == [f"Title {n}" for n in range(12)]
     assert [each.text for each in found] == [f"Title {n}\n\nText {n}." for n in range(12)]
@@ -62,7 +62,7 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("form", BY_NAME)
-async def test_each_format_can_be_read_with_nothing_at_hand(reader: DocumentReader, form: str) -> None:
+async def test_each_format_is_readable_in_the_sandbox(reader: DocumentReader, form: str) -> None:
     found = await read(reader, SAMPLES[form], form)
     assert found.chunks
     assert all(found.text[each.start : each.end].strip() for each in found.chunks)

@@ -44,7 +44,7 @@ async def test_random_histories_are_replayed_to_the_byte(stepping: Any, seed: in
     await keeps.service(TenantService).erase_tenant(Scope(tenant, "alice"))
 
 
-async def test_writers_at_once_leave_what_their_events_tell(keeps: Keeps, tenant: str) -> None:
+async def test_concurrent_writes_match_their_events(keeps: Keeps, tenant: str) -> None:
     histories = [History(keeps, tenant, seed) for seed in range(8)]
     await asyncio.gather(*(history.run(60) for history in histories))
     found = await keeps.service(EventService).verify(Scope(tenant, "alice"))
@@ -52,9 +52,7 @@ async def test_writers_at_once_leave_what_their_events_tell(keeps: Keeps, tenant
     assert found.events >= sum(found.compared.values()) > 0
 
 
-async def test_a_row_that_was_changed_behind_the_log_is_found_and_named(
-    memory: LocalMemory, server: Any, tenant: str, keeps: Keeps
-) -> None:
+async def test_row_changed_outside_log_is_reported(memory: LocalMemory, server: Any, tenant: str, keeps: Keeps) -> None:
     kept = await memory.remember("The gate code is swordfish.", namespace="n", key="k")
     lost = await memory.remember("This row will vanish.")
     await memory.store("k", 1, "p")
@@ -113,7 +111,7 @@ async def test_a_log_with_a_gap_is_found(
     assert [(each.table, each.row, each.problem) for each in found.differences if each.table == "events"] == problems
 
 
-async def test_words_that_were_changed_in_the_row_and_in_its_event_are_found(
+async def test_changed_content_and_event_are_detected(
     memory: LocalMemory, server: Any, tenant: str, keeps: Keeps
 ) -> None:
     kept = await memory.remember("The gate code is swordfish.")
@@ -240,7 +238,7 @@ async def test_a_fact_corrected_twice_answers_three_ways(stepping: Any, tenant: 
         await memory.get(first.memory_id, as_of=moments[0] - timedelta(days=1))
 
 
-async def test_the_past_shows_what_was_forgotten_since_but_not_what_was_erased(stepping: Any, tenant: str) -> None:
+async def test_as_of_shows_forgotten_but_not_erased(stepping: Any, tenant: str) -> None:
     keeps, clock = stepping
     memory = keeps.memory(Scope(tenant, "alice"))
     soft = await memory.remember("The wifi password is heron.", importance=0.9)
@@ -260,7 +258,7 @@ async def test_the_past_shows_what_was_forgotten_since_but_not_what_was_erased(s
     assert later.hits == []
 
 
-async def test_what_was_learned_later_was_not_known_then(stepping: Any, tenant: str) -> None:
+async def test_as_of_excludes_later_knowledge(stepping: Any, tenant: str) -> None:
     keeps, clock = stepping
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.remember("Tea at five.")
@@ -288,7 +286,7 @@ async def test_anothers_past_is_as_closed_as_their_present(stepping: Any, tenant
             await bob.get(wanted, as_of=moment)
 
 
-async def test_retention_keeps_what_replay_needs(server: Any, fresh_database: Any, shared: object) -> None:
+async def test_retention_keeps_events_for_replay(server: Any, fresh_database: Any, shared: object) -> None:
     name = await fresh_database()
     connection = await asyncpg.connect(server.url("postgres", name))
     async with Keeps.open(database_url=server.url("keeps_app", name), embedder=shared) as keeps:

@@ -38,7 +38,7 @@ async def equal(keeps: Keeps, tenant: str) -> bool:
     return True
 
 
-async def test_an_entity_with_a_memorys_id_borrows_nothing_of_it(keeps: Keeps, tenant: str) -> None:
+async def test_entity_with_memory_id_gets_no_access(keeps: Keeps, tenant: str) -> None:
     ann, bob, cat = of(keeps, tenant, "ann", "bob", "cat")
     shared = await ann.remember("shared fact", visibility="tenant")
     for visibility in ("tenant", "private"):
@@ -53,7 +53,7 @@ async def test_an_entity_with_a_memorys_id_borrows_nothing_of_it(keeps: Keeps, t
     assert await equal(keeps, tenant)
 
 
-async def test_anothers_entity_id_is_neither_taken_nor_a_crash(keeps: Keeps, tenant: str) -> None:
+async def test_foreign_entity_id_is_refused(keeps: Keeps, tenant: str) -> None:
     ann, bob = of(keeps, tenant, "ann", "bob")
     secret = await ann.add_entity("Secret")
     with pytest.raises(NotFoundError):
@@ -71,7 +71,7 @@ async def test_an_erased_id_is_not_used_again(keeps: Keeps, tenant: str) -> None
         await ann.add_entity("A", entity_id=shared.entity_id)
 
 
-async def test_an_import_after_erasure_brings_back_only_what_it_holds(keeps: Keeps, tenant: str) -> None:
+async def test_import_after_erasure_restores_only_its_rows(keeps: Keeps, tenant: str) -> None:
     ann, bob = of(keeps, tenant, "ann", "bob")
     shared = await ann.add_entity("A", visibility="tenant")
     told = await bob.remember("Bob knows A.")
@@ -84,7 +84,7 @@ async def test_an_import_after_erasure_brings_back_only_what_it_holds(keeps: Kee
     assert await equal(keeps, tenant)
 
 
-async def test_a_mention_goes_with_its_memory_also_in_the_log(keeps: Keeps, tenant: str) -> None:
+async def test_erased_mention_is_absent_from_log(keeps: Keeps, tenant: str) -> None:
     (ann,) = of(keeps, tenant, "ann")
     told = await ann.remember("Ann met Al.")
     await ann.add_mention(told.memory_id, (await ann.add_entity("Al")).entity_id)
@@ -96,7 +96,7 @@ async def test_a_mention_goes_with_its_memory_also_in_the_log(keeps: Keeps, tena
     assert await equal(keeps, tenant)
 
 
-async def test_imported_mentions_are_of_ones_own_memories(keeps: Keeps, tenant: str) -> None:
+async def test_imported_mentions_need_own_memories(keeps: Keeps, tenant: str) -> None:
     import json
 
     ann, bob = of(keeps, tenant, "ann", "bob")
@@ -138,7 +138,7 @@ async def test_merges_of_merges_are_undone_in_turn(keeps: Keeps, tenant: str) ->
     assert await equal(keeps, tenant)
 
 
-async def test_what_an_erased_entity_took_in_stands_alone_unless_its_name_is_taken(keeps: Keeps, tenant: str) -> None:
+async def test_erasing_entity_separates_merged_ones(keeps: Keeps, tenant: str) -> None:
     (ann,) = of(keeps, tenant, "ann")
     a, b, c = [
         await ann.add_entity(name, entity_type=kind) for name, kind in (("A", "org"), ("B", "person"), ("C", "person"))
@@ -153,7 +153,7 @@ async def test_what_an_erased_entity_took_in_stands_alone_unless_its_name_is_tak
     assert await equal(keeps, tenant)
 
 
-async def test_no_name_is_left_of_what_was_erased(keeps: Keeps, tenant: str, server: Any) -> None:
+async def test_erasure_leaves_no_names(keeps: Keeps, tenant: str, server: Any) -> None:
     (ann,) = of(keeps, tenant, "ann")
     kept, gone = await ann.add_entity("Kept"), await ann.add_entity("Topsecretname", properties={"ssn": "123-secret"})
     await ann.merge_entities(kept.entity_id, gone.entity_id)
@@ -172,7 +172,7 @@ async def test_no_name_is_left_of_what_was_erased(keeps: Keeps, tenant: str, ser
     assert await equal(keeps, tenant)
 
 
-async def test_an_agents_token_sees_no_names_of_other_agents_experiences(keeps: Keeps, tenant: str) -> None:
+async def test_agent_token_sees_no_names_of_others(keeps: Keeps, tenant: str) -> None:
     (ann,) = of(keeps, tenant, "ann")
     await ann.log_interaction("alpha", "user", "Yesterday I met Zorblax Quux.")
     await ann.read_entities()
@@ -182,7 +182,7 @@ async def test_an_agents_token_sees_no_names_of_other_agents_experiences(keeps: 
     assert "Zorblax" not in str(await beta.events(limit=200))
 
 
-async def test_a_forged_past_convinces_nobody(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> None:
+async def test_forged_history_is_rejected(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> None:
     """A defect that lets bob write any event still cannot speak for ann."""
     ann, bob, cat = of(keeps, tenant, "ann", "bob", "cat")
     shared = await ann.remember("The office closes at six.", visibility="tenant")
@@ -209,7 +209,7 @@ async def test_a_forged_past_convinces_nobody(keeps: Keeps, tenant: str, raw: as
         await reader.events(limit=200)
 
 
-async def test_long_names_are_folders_too_and_can_be_erased(keeps: Keeps, tenant: str) -> None:
+async def test_long_names_can_be_erased(keeps: Keeps, tenant: str) -> None:
     user = "é" * 100
     (long,) = of(keeps, tenant, user)
     await long.remember("hello", namespace="n", key="k")

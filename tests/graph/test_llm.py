@@ -125,7 +125,7 @@ async def test_the_markdown_pipeline_asks_it_too(keeps: Keeps, script: Script, t
     assert [each.value for each in await memory.append_markdown("We met Bob.")] == ["We met Bob."]
 
 
-async def test_what_the_llm_cannot_do_is_said(script: Script) -> None:
+async def test_llm_failure_is_reported(script: Script) -> None:
     from keeps.memory.graph.extraction import ExtractedGraph
 
     chat = OpenAIChat("m", base_url=script.url)

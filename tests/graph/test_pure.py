@@ -32,7 +32,7 @@ def test_names_are_what_writing_marks_as_such(text: str, expected: list[str]) ->
     assert find_names(text) == expected
 
 
-def test_known_names_are_found_longest_first_whatever_their_case() -> None:
+def test_known_names_match_longest_first_ignoring_case() -> None:
     known: KnownNames[str] = KnownNames()
     for name in ("Maria", "Maria Santos", "Acme Corp.", "apple"):
         known.add(name, name)
@@ -48,7 +48,7 @@ def test_known_names_are_found_longest_first_whatever_their_case() -> None:
 
 
 @given(st.text(max_size=300))
-def test_no_text_breaks_the_finder_and_what_it_finds_stands_there(text: str) -> None:
+def test_found_names_occur_in_any_text(text: str) -> None:
     for name in find_names(text):
         assert 2 <= len(name) <= 100
         assert name in text

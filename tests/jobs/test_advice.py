@@ -7,6 +7,6 @@ from pgqueuer.errors import FailingListenerError
 from keeps.memory.jobs.worker import _advice
 
 
-def test_a_listener_that_hears_nothing_is_logged_with_what_to_do() -> None:
+def test_silent_listener_is_logged_with_advice() -> None:
     assert "KEEPS_WORKER_DATABASE_URL" in _advice(FailingListenerError())["advice"]
     assert _advice(ValueError("anything else")) == {}

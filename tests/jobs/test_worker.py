@@ -47,7 +47,7 @@ async def scheduled(server: EmbeddedPostgres, database: str, clock: MovingClock,
         await connection.execute("UPDATE keeps.tenant_jobs SET due_at = $1", clock.now + timedelta(hours=hours))
 
 
-async def test_what_is_due_runs_and_is_due_again_a_period_later(
+async def test_due_job_runs_and_is_rescheduled(
     server: EmbeddedPostgres, own_database: str, working: Keeps, clock: MovingClock
 ) -> None:
     for number in range(3):
@@ -83,7 +83,7 @@ class _Broken:
         raise UnavailableError(f"no {job} for {tenant_id}")
 
 
-async def test_a_job_that_keeps_failing_is_held_until_somebody_retries_it(
+async def test_failing_job_is_held_until_retry(
     server: EmbeddedPostgres, own_database: str, working: Keeps, clock: MovingClock
 ) -> None:
     await working.memory(Scope("tenant", "alice")).remember("Something.")
@@ -110,7 +110,7 @@ async def test_a_job_that_keeps_failing_is_held_until_somebody_retries_it(
 
 
 @pytest.mark.meaning
-async def test_a_run_that_is_stopped_goes_on_where_it_was(
+async def test_stopped_run_resumes(
     living: Keeps, clock: MovingClock, tenant: str, server: EmbeddedPostgres, own_database: str
 ) -> None:
     alice = living.memory(Scope(tenant, "alice"))
@@ -157,9 +157,7 @@ async def test_a_newly_declared_job_is_scheduled_for_every_tenant(
         assert await connection.fetch("SELECT * FROM keeps.tenant_jobs ORDER BY tenant_id, job") == before
 
 
-async def test_the_schedule_of_a_new_tenant_is_what_parts_declare(
-    server: EmbeddedPostgres, own_database: str, working: Keeps
-) -> None:
+async def test_new_tenant_gets_declared_schedule(server: EmbeddedPostgres, own_database: str, working: Keeps) -> None:
     await working.memory(Scope("new", "alice")).remember("Something.")
     async with admin(server, own_database) as connection:
         rows = await connection.fetch("SELECT job FROM keeps.tenant_jobs WHERE tenant_id = 'new'")

@@ -29,14 +29,12 @@ from tests.lifecycle.conftest import MovingClock
         ("The red car and the blue house.", "The blue car and the red house.", False),
     ],
 )
-def test_almost_the_same_words_need_the_same_numbers_names_and_negations(one: str, other: str, same: bool) -> None:
+def test_near_duplicates_need_same_numbers_names_and_negations(one: str, other: str, same: bool) -> None:
     assert same_fact(one, other, 0.97) is same
     assert not same_fact(one, other, 0.8)
 
 
-async def test_near_duplicates_are_merged_with_their_origin_and_apart_again(
-    living: Keeps, clock: MovingClock, tenant: str
-) -> None:
+async def test_merged_near_duplicates_can_be_separated(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     one = await alice.remember("On Fridays Alice hikes in the hills.", tags=["sport"], importance=0.4)
     two = await alice.remember("Well, Alice hikes in the hills on Fridays.", tags=["hills"], importance=0.8)
@@ -60,7 +58,7 @@ async def test_near_duplicates_are_merged_with_their_origin_and_apart_again(
     assert await living.service(Lifecycle).run(tenant, "consolidation") is None, "what was taken back is not done again"
 
 
-async def test_a_week_of_faded_activities_becomes_one_summary(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_week_of_faded_activities_becomes_summary(living: Keeps, clock: MovingClock, tenant: str) -> None:
     agent = living.memory(Scope(tenant, "alice", "gardener"))
     for day in range(6):
         await agent.log_activity(f"Watered the tomatoes; bed {day} must be weeded by Friday.")
@@ -77,7 +75,7 @@ async def test_a_week_of_faded_activities_becomes_one_summary(living: Keeps, clo
     assert (await living.service(EventService).verify(agent.scope)).equal
 
 
-async def test_what_nobody_read_for_half_a_year_is_flagged(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_memory_unread_for_half_a_year_is_flagged(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     old = await alice.remember("The old printer stood on the third floor.", importance=0.4)
     kept = await alice.remember("Alice is allergic to peanuts.")

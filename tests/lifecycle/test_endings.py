@@ -21,7 +21,7 @@ from tests.lifecycle.conftest import MovingClock
 TOLD = "My sister Anna lives in Oslo, and her train leaves at 7:45 on Monday."
 
 
-async def test_the_gist_of_a_message_ends_with_it(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_gist_expires_with_its_message(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     for session, days in (("s1", 40), ("s2", None)):
         await alice.remember(
@@ -43,9 +43,7 @@ async def test_the_gist_of_a_message_ends_with_it(living: Keeps, clock: MovingCl
     assert not (await alice.recall("train at 7:45", session_id="s1", include_archived=True)).hits
 
 
-async def test_the_summary_of_a_week_ends_with_the_first_of_its_entries(
-    living: Keeps, clock: MovingClock, tenant: str
-) -> None:
+async def test_week_summary_expires_with_first_entry(living: Keeps, clock: MovingClock, tenant: str) -> None:
     agent = living.memory(Scope(tenant, "alice", "gardener"))
     for day in range(6):
         await agent.remember(
@@ -63,9 +61,7 @@ async def test_the_summary_of_a_week_ends_with_the_first_of_its_entries(
     assert summary.expires_at == first
 
 
-async def test_what_stands_for_several_is_kept_as_long_as_any_of_them(
-    living: Keeps, clock: MovingClock, tenant: str
-) -> None:
+async def test_merged_memory_lives_as_long_as_any_source(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     await alice.remember("On Fridays Alice hikes in the hills.", ttl_days=400)
     kept = await alice.remember("Well, Alice hikes in the hills on Fridays.", ttl_days=30)
@@ -74,7 +70,7 @@ async def test_what_stands_for_several_is_kept_as_long_as_any_of_them(
     assert (await alice.get(kept.memory_id)).expires_at == clock.now + timedelta(days=399)
 
 
-async def test_an_installation_sets_lengths_and_ends(
+async def test_settings_limit_length_and_ttl(
     app_url: str, shared: Any, tmp_path: Path, clock: MovingClock, tenant: str
 ) -> None:
     settings = Settings(
@@ -109,7 +105,7 @@ async def test_an_installation_sets_lengths_and_ends(
         assert row["due_at"] == clock.now + timedelta(hours=6)
 
 
-async def test_the_default_end_begins_anew_with_a_text_that_is_told_again(
+async def test_repeated_text_restarts_default_ttl(
     app_url: str, shared: Any, tmp_path: Path, clock: MovingClock, tenant: str
 ) -> None:
     settings = Settings(home=tmp_path, database_url=app_url, default_ttl_days=365)
@@ -134,7 +130,7 @@ async def test_the_default_end_begins_anew_with_a_text_that_is_told_again(
 DUE = Statement("due", "SELECT due_at FROM keeps.tenant_jobs WHERE tenant_id = $1 AND job = 'expiry'")
 
 
-def test_settings_of_lengths_and_ends_are_read(tmp_path: Path) -> None:
+def test_settings_of_length_and_ttl_are_read(tmp_path: Path) -> None:
     found = load_settings(
         {
             "KEEPS_MAX_CONTENT_CHARACTERS": "20000",

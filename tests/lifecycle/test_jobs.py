@@ -33,7 +33,7 @@ async def whole(memory: LocalMemory) -> list[Memory]:
     return [each.model_copy(update={"life": None}) for each in (await memory.list(limit=200)).items]
 
 
-async def test_what_nobody_reads_is_archived_after_a_week(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_unread_memory_is_archived_after_a_week(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     talk = await alice.remember(SMALL_TALK, kind="episodic", importance=0.5)
     fact = await alice.remember("Alice lives in Leeds.")
@@ -63,7 +63,7 @@ async def archive(keeps: Keeps, clock: MovingClock, tenant: str) -> None:
         pass
 
 
-async def test_a_weak_answer_searches_the_archive(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_weak_answer_searches_archive(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     faded = await alice.remember("Lena broke her wrist skating.", kind="episodic", importance=0.1)
     await archive(living, clock, tenant)
@@ -78,7 +78,7 @@ async def test_a_weak_answer_searches_the_archive(living: Keeps, clock: MovingCl
     assert "broke her wrist" in (await alice.context("How did Lena hurt herself?")).text
 
 
-async def test_a_clear_answer_leaves_the_archive_alone(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_clear_answer_does_not_search_archive(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     faded = await alice.remember("Lena skates on Sundays at the rink.", kind="episodic", importance=0.1)
     await archive(living, clock, tenant)
@@ -89,7 +89,7 @@ async def test_a_clear_answer_leaves_the_archive_alone(living: Keeps, clock: Mov
     assert [hit.memory_id for hit in both] == [current.memory_id, faded.memory_id]
 
 
-async def test_a_relevant_archived_memory_is_revived(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_relevant_archived_memory_is_revived(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice, bob = living.memory(Scope(tenant, "alice")), living.memory(Scope(tenant, "bob"))
     talk = {"kind": "episodic", "importance": 0.1}
     wrist = await alice.remember("Lena broke her wrist skating.", **talk)
@@ -108,7 +108,7 @@ async def test_a_relevant_archived_memory_is_revived(living: Keeps, clock: Movin
     assert await living.service(Lifecycle).run(tenant, "decay") is None, "a revived memory is fresh"
 
 
-async def test_a_readers_recall_revives_nothing_of_the_owner(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_reader_does_not_revive_owners_memory(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice, bob = living.memory(Scope(tenant, "alice")), living.memory(Scope(tenant, "bob"))
     otto = await bob.remember("Otto broke his ankle skating.", kind="episodic", importance=0.1, visibility="tenant")
     await bob.recall("Who broke an ankle skating?")  # counted while current
@@ -118,7 +118,7 @@ async def test_a_readers_recall_revives_nothing_of_the_owner(living: Keeps, cloc
     assert (await bob.get(otto.memory_id)).archived_at is not None
 
 
-async def test_a_revival_is_dated_when_it_was_read(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_revival_has_time_of_access(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     wrist = await alice.remember("Lena broke her wrist skating.", kind="episodic", importance=0.1)
     await archive(living, clock, tenant)
@@ -140,7 +140,7 @@ async def test_irrelevant_hits_keep_fading(living: Keeps, clock: MovingClock, te
     assert (await alice.get(talk.memory_id)).life.access_count == 0
 
 
-async def test_reading_puts_fading_off(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_reading_delays_fading(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     await alice.remember(SMALL_TALK, kind="episodic", importance=0.5)
     clock.forward(days=6)
@@ -150,9 +150,7 @@ async def test_reading_puts_fading_off(living: Keeps, clock: MovingClock, tenant
     assert await living.service(Lifecycle).run(tenant, "decay") is None
 
 
-async def test_what_defines_somebody_is_promoted_and_small_talk_is_not(
-    living: Keeps, clock: MovingClock, tenant: str
-) -> None:
+async def test_identity_is_promoted_but_not_small_talk(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     kept = await alice.remember(ALLERGY, kind="episodic", role="user")
     talk = await alice.remember(SMALL_TALK, kind="episodic", role="user")
@@ -165,9 +163,7 @@ async def test_what_defines_somebody_is_promoted_and_small_talk_is_not(
 
 
 @pytest.mark.meaning
-async def test_what_would_fade_is_looked_at_once_more_by_its_meaning(
-    living: Keeps, clock: MovingClock, tenant: str
-) -> None:
+async def test_fading_memories_are_reviewed_by_meaning(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     words = "ok team voted, we stay on the monolith and split out billing only"
     decided = await alice.remember(words, kind="episodic", role="user")
@@ -185,7 +181,7 @@ async def test_what_would_fade_is_looked_at_once_more_by_its_meaning(
     assert await living.service(Lifecycle).run(tenant, "decay") is None, "what was undone is left alone"
 
 
-async def test_an_expired_memory_is_forgotten_then_removed(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_expired_memory_is_forgotten_then_removed(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     kept = await alice.remember("The door code is 4711.", ttl_days=1)
     clock.forward(days=2)
@@ -201,7 +197,7 @@ async def test_an_expired_memory_is_forgotten_then_removed(living: Keeps, clock:
 
 
 @pytest.mark.meaning
-async def test_undoing_a_run_restores_every_row_exactly(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_undo_restores_every_row_exactly(living: Keeps, clock: MovingClock, tenant: str) -> None:
     users = [living.memory(Scope(tenant, name)) for name in ("alice", "bob")]
     for user in users:
         await user.remember_many(
@@ -221,7 +217,7 @@ async def test_undoing_a_run_restores_every_row_exactly(living: Keeps, clock: Mo
     assert (await users[1].undo(done.operation_id)).undone_at == undone.undone_at, "undoing twice is once"
 
 
-async def test_undoing_leaves_alone_what_was_changed_since(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_undo_keeps_later_changes(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     kept = await alice.remember(ALLERGY, kind="episodic")
     clock.forward(hours=2)
@@ -237,7 +233,7 @@ async def test_undoing_leaves_alone_what_was_changed_since(living: Keeps, clock:
     assert (await alice.undo(again.operation_id)).counts == {"promoted": 1}, "what is gone stays gone"
 
 
-async def test_undoing_removes_nothing_that_was_changed_since(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_undo_removes_no_changed_rows(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     made = await alice.remember("A summary that a job made.")
     row = MemoryRow.of(await alice.get(made.memory_id))
@@ -250,7 +246,7 @@ async def test_undoing_removes_nothing_that_was_changed_since(living: Keeps, clo
     assert (await alice.get(made.memory_id)).content == "A summary that Alice corrected."
 
 
-async def test_an_undo_has_its_time(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_old_operation_cannot_be_undone(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     await alice.remember(ALLERGY, kind="episodic")
     clock.forward(hours=2)
@@ -273,7 +269,7 @@ async def test_another_tenant_sees_and_undoes_nothing(living: Keeps, clock: Movi
     assert [each.operation_id for each in (await alice.operations(job="promotion")).items] == [done.operation_id]
 
 
-async def test_an_unknown_job_says_which_there_are(living: Keeps, tenant: str) -> None:
+async def test_unknown_job_error_lists_jobs(living: Keeps, tenant: str) -> None:
     with pytest.raises(ValidationFailedError, match="promotion"):
         await living.service(Lifecycle).run(tenant, "dreaming")
 
@@ -308,7 +304,7 @@ async def test_forged_changes_write_nothing_else(living: Keeps, clock: MovingClo
     assert (await bob.get(his.memory_id)).content == "Bob's own."
 
 
-async def test_what_is_brought_back_after_its_time_is_seen(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_restored_expired_memory_is_visible(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     kept = await alice.remember("The code of the door is 4711.", ttl_days=1)
     clock.forward(days=2)
@@ -326,7 +322,7 @@ async def test_sources_do_not_grow_stale(living: Keeps, clock: MovingClock, tena
     assert await living.service(Lifecycle).run(tenant, "consolidation") is None
 
 
-async def test_who_undid_something_is_forgotten_with_them(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_erasure_removes_user_from_undo(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice, bob = (living.memory(Scope(tenant, name, roles=frozenset({"admin"}))) for name in ("alice", "bob"))
     await alice.remember(ALLERGY, kind="episodic")
     clock.forward(hours=2)
@@ -337,9 +333,7 @@ async def test_who_undid_something_is_forgotten_with_them(living: Keeps, clock: 
     assert (await alice.operation(done.operation_id)).undone_by == ""
 
 
-async def test_what_is_archived_is_not_found_by_a_word_that_the_model_does_not_know(
-    living: Keeps, clock: MovingClock, tenant: str
-) -> None:
+async def test_archived_memory_is_not_found_by_unknown_word(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     kept = await alice.remember("we put up the nordwind tent there, nice", kind="episodic", importance=0.1)
     clock.forward(days=40)

@@ -19,13 +19,13 @@ async def test_different_facts_are_not_merged() -> None:
 
 
 @pytest.mark.slow_step("a month of jobs")
-async def test_what_defines_or_binds_somebody_does_not_fade_in_a_month(made_home: Callable[..., Path]) -> None:
+async def test_identity_and_obligations_do_not_fade(made_home: Callable[..., Path]) -> None:
     found = await judged.importance(made_home("month"))
     assert found["lasting, stays"] >= 0.9 * found["lasting"], found["wrong"]
     assert found["passing, stays"] <= 0.05 * found["passing"], found["wrong"]
 
 
-def test_prompts_are_read_in_four_languages() -> None:
+def test_prompts_are_understood_in_four_languages() -> None:
     found = judged.signals()
     for language in ("en", "de", "es", "fr"):
         assert found[f"{language}, right"] >= 0.95 * found[language], found["wrong"]
@@ -34,7 +34,7 @@ def test_prompts_are_read_in_four_languages() -> None:
 @pytest.mark.load
 @pytest.mark.slow_step("some hundred statements, one after the other")
 @pytest.mark.meaning
-async def test_rules_replace_no_truth(keeps: Keeps) -> None:
+async def test_rules_replace_no_true_fact(keeps: Keeps) -> None:
     found = await judged.statements(keeps)
     assert found["traps"] >= 100
     assert found.get("traps, replaced", 0) <= 0.02 * found["traps"], found["wrong"]
@@ -45,7 +45,7 @@ async def test_rules_replace_no_truth(keeps: Keeps) -> None:
 
 @pytest.mark.load
 @pytest.mark.slow_step("three months of jobs")
-async def test_what_was_told_in_passing_can_be_asked_for_months_later(
+async def test_passing_remarks_are_found_months_later(
     made_home: Callable[..., Path],
 ) -> None:
     found = await judged.continuity(made_home("continuity"))

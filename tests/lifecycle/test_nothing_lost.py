@@ -142,7 +142,7 @@ async def check_archived(door: Any, faded: list[UUID]) -> None:
 
 @pytest.mark.slow_step("the command line imports its parts when it is first used")
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.load)])
-async def test_the_past_is_read_as_it_was_given(living: Keeps, clock: MovingClock, tenant: str, seed: int) -> None:
+async def test_past_round_trips_unchanged(living: Keeps, clock: MovingClock, tenant: str, seed: int) -> None:
     past = Past(living, clock, tenant, seed)
     for _ in range(STEPS):
         await past.step()

@@ -6,7 +6,7 @@ import pytest
 from benchmarks import population
 
 
-def test_the_gates_tell_what_matters_from_what_does_not() -> None:
+def test_gates_separate_important_from_unimportant() -> None:
     found = population.simulate(200)
     assert population.is_a_gate(found), found
     assert found["small talk"].promoted < 0.01
@@ -14,9 +14,7 @@ def test_the_gates_tell_what_matters_from_what_does_not() -> None:
 
 
 @pytest.mark.parametrize(("gate", "archived_under"), [(0.0, 0.3), (9.0, 0.3), (0.8, 1e-40), (0.8, 0.9999)])
-def test_a_gate_for_nobody_or_everybody_is_found(
-    monkeypatch: pytest.MonkeyPatch, gate: float, archived_under: float
-) -> None:
+def test_ineffective_gates_are_detected(monkeypatch: pytest.MonkeyPatch, gate: float, archived_under: float) -> None:
     monkeypatch.setattr(population, "GATE", gate)
     monkeypatch.setattr(population, "ARCHIVED_UNDER", archived_under)
     assert not population.is_a_gate(population.simulate(200))

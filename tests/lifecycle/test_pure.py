@@ -21,11 +21,11 @@ counts = st.integers(0, 10_000)
 hours = st.floats(0, 24 * 3_650)
 
 
-def test_an_ordinary_memory_that_nobody_reads_fades_in_seven_days() -> None:
+def test_unread_ordinary_memory_fades_in_seven_days() -> None:
     assert fades_at(0.5, 0, START) - START == pytest.approx(timedelta(days=7), abs=timedelta(hours=1))
 
 
-def test_an_important_and_used_one_lasts_a_month() -> None:
+def test_important_used_memory_lasts_a_month() -> None:
     assert fades_at(0.9, 10, START) - START == pytest.approx(timedelta(days=33), abs=timedelta(days=1))
 
 
@@ -37,13 +37,13 @@ def test_retention_only_falls_with_time(importance: float, count: int, one: floa
 
 
 @given(importances, counts, hours)
-def test_importance_and_readings_only_help(importance: float, count: int, passed: float) -> None:
+def test_importance_and_accesses_only_increase_retention(importance: float, count: int, passed: float) -> None:
     now = START + timedelta(hours=passed)
     assert retention(importance, count + 1, START, now) >= retention(importance, count, START, now)
     assert promotion_score(importance, count + 1, START, now) >= promotion_score(importance, count, START, now)
 
 
-def test_a_clock_that_jumped_back_archives_nothing() -> None:
+def test_clock_set_back_archives_nothing() -> None:
     assert retention(0.5, 0, START, START - timedelta(days=400)) == 1
 
 
@@ -52,11 +52,11 @@ def test_nothing_is_promoted_in_its_first_hour() -> None:
     assert is_promoted(1.0, 100, START, START, START + timedelta(minutes=61))
 
 
-async def test_sql_says_the_same(raw: asyncpg.Connection) -> None:
+async def test_sql_matches_python(raw: asyncpg.Connection) -> None:
     for importance, count in ((0.0, 0), (0.5, 0), (0.5, 3), (0.9, 10), (1.0, 100_000)):
         told = await raw.fetchval("SELECT keeps.fades_at($1, $2, $3)", importance, count, START)
         assert abs(told - fades_at(importance, count, START)) < timedelta(milliseconds=1)
 
 
-def test_every_job_is_written_down() -> None:
+def test_every_job_is_documented() -> None:
     assert {job.name for part in PARTS for job in part.jobs} == set(get_args(JobName))

@@ -90,7 +90,7 @@ async def _change(memory: LocalMemory, pick: random.Random, ids: list[Any], enti
 
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_later_jobs_change_no_past(living: Keeps, clock: MovingClock, seed: int) -> None:
+async def test_later_jobs_do_not_change_as_of(living: Keeps, clock: MovingClock, seed: int) -> None:
     await check_history(living, clock, seed)
 
 
@@ -130,7 +130,7 @@ async def check_history(living: Keeps, clock: MovingClock, seed: int, steps: int
 
 
 @pytest.mark.parametrize("job", ["decay", "expiry"])
-async def test_a_job_is_told_at_its_own_time(living: Keeps, clock: MovingClock, tenant: str, job: str) -> None:
+async def test_job_events_have_job_time(living: Keeps, clock: MovingClock, tenant: str, job: str) -> None:
     memory = living.memory(Scope(tenant, "alice"))
     given: dict[str, Any] = {"kind": "episodic", "importance": 0.3} if job == "decay" else {"ttl_days": 1}
     receipt = await memory.remember("The barbecue was fun.", **given)

@@ -15,9 +15,7 @@ DECISION = "ok team voted, we stay on the monolith and split out billing only"
 
 
 @pytest.mark.meaning
-async def test_decay_promotes_nothing_whose_promotion_was_undone(
-    living: Keeps, clock: MovingClock, tenant: str
-) -> None:
+async def test_decay_does_not_repeat_undone_promotion(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     allergy = await alice.remember("My daughter Mia is allergic to peanuts.", kind="episodic", role="user")
     clock.forward(hours=2)
@@ -32,9 +30,7 @@ async def test_decay_promotes_nothing_whose_promotion_was_undone(
 
 
 @pytest.mark.meaning
-async def test_promotion_promotes_nothing_that_decay_promoted_and_somebody_took_back(
-    living: Keeps, clock: MovingClock, tenant: str
-) -> None:
+async def test_promotion_does_not_repeat_undone_decay_promotion(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     decided = await alice.remember(DECISION, kind="episodic", role="user")
     clock.forward(days=20)
@@ -46,9 +42,7 @@ async def test_promotion_promotes_nothing_that_decay_promoted_and_somebody_took_
     assert (await alice.get(decided.memory_id)).layer == "short_term"
 
 
-async def test_a_summary_that_was_taken_back_is_not_written_again(
-    living: Keeps, clock: MovingClock, tenant: str
-) -> None:
+async def test_undone_summary_is_not_rewritten(living: Keeps, clock: MovingClock, tenant: str) -> None:
     agent = living.memory(Scope(tenant, "alice", "gardener"))
     for day in range(6):
         await agent.remember(f"Watered bed {day}.", kind="episodic", content_type="daily_log")

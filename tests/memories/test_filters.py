@@ -108,13 +108,13 @@ async def test_filters_select_alike_in_list_and_recall(
         {"tags": {"contains": [1]}},
     ],
 )
-async def test_what_is_unknown_or_misused_is_an_error(memory: LocalMemory, filters: dict[str, Any]) -> None:
+async def test_unknown_or_misused_filters_are_refused(memory: LocalMemory, filters: dict[str, Any]) -> None:
     for call in (memory.list(filters=filters), memory.recall("x", filters=filters)):
         with pytest.raises(ValidationFailedError):
             await call
 
 
-def test_nesting_and_number_of_conditions_are_bounded() -> None:
+def test_filter_depth_and_size_are_limited() -> None:
     deep: dict[str, Any] = {"kind": {"eq": "semantic"}}
     for _ in range(11):
         deep = {"NOT": [deep]}
@@ -137,7 +137,7 @@ FILTERS = st.dictionaries(
 
 
 @given(FILTERS)
-def test_any_filter_compiles_to_bound_values_or_is_refused(filters: dict[str, Any]) -> None:
+def test_filters_compile_to_bound_parameters_or_fail(filters: dict[str, Any]) -> None:
     try:
         condition = compile_filters(filters, 5)
     except ValidationFailedError:
@@ -159,7 +159,7 @@ def test_any_filter_compiles_to_bound_values_or_is_refused(filters: dict[str, An
         ("metadata.plain", 1),
     ],
 )
-async def test_names_that_hold_dots_are_found(keeps: Keeps, tenant: str, field: str, count: int) -> None:
+async def test_names_with_dots_are_found(keeps: Keeps, tenant: str, field: str, count: int) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     metadata: list[dict[str, Any]] = [{"a": {"b": 1}}, {"a.b": 1}, {"a.b": {"c": 1}}, {"x.y.z": 1}]
     metadata += [{"d": {"e.f": 1}}, {"plain": 1}]
@@ -168,6 +168,6 @@ async def test_names_that_hold_dots_are_found(keeps: Keeps, tenant: str, field: 
 
 
 @pytest.mark.parametrize("field", ["metadata.", "metadata.a..b", 'metadata."a', 'metadata."a"b', 'metadata."".a'])
-async def test_a_path_without_names_is_refused(keeps: Keeps, tenant: str, field: str) -> None:
+async def test_path_without_names_is_refused(keeps: Keeps, tenant: str, field: str) -> None:
     with pytest.raises(ValidationFailedError, match="between its dots"):
         await keeps.memory(Scope(tenant, "alice")).list(filters={field: {"eq": 1}})

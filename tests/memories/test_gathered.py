@@ -57,7 +57,7 @@ def sent(key: str, body: str, work: Callable[[], Awaitable[Receipt]]) -> Awaitab
     return send()
 
 
-async def test_what_many_users_write_at_once_is_of_each(
+async def test_batched_writes_belong_to_their_users(
     users: list[LocalMemory], commits: list[int], keeps: Keeps, tenant: str, server: Any
 ) -> None:
     receipts = await asyncio.gather(
@@ -95,7 +95,7 @@ async def test_what_many_users_write_at_once_is_of_each(
             assert row["places"] == list(range(row["next"])), row["audience"]
 
 
-async def test_a_row_is_held_against_the_user_who_asks(keeps: Keeps, users: list[LocalMemory], tenant: str) -> None:
+async def test_each_row_is_checked_for_its_user(keeps: Keeps, users: list[LocalMemory], tenant: str) -> None:
     """Also in a batch, and whichever row it is: as `keeps_app`, by the policies."""
     alice, bob = users[0].scope, users[1].scope
     rows = {
@@ -122,7 +122,7 @@ async def test_a_row_is_held_against_the_user_who_asks(keeps: Keeps, users: list
         assert [each.content for each in (await memory.list()).items] == ["Hello."]
 
 
-async def test_a_bound_agent_is_held_in_a_batch_too(keeps: Keeps, users: list[LocalMemory], tenant: str) -> None:
+async def test_agent_binding_applies_in_batches(keeps: Keeps, users: list[LocalMemory], tenant: str) -> None:
     mine = Scope(tenant, "alice", agent_id="mine", agent_bound=True)
     skills = [
         store.written(
@@ -139,7 +139,7 @@ async def test_a_bound_agent_is_held_in_a_batch_too(keeps: Keeps, users: list[Lo
     assert len((await users[1].list()).items) == 1
 
 
-async def test_nothing_goes_on_as_whoever_came_last(keeps: Keeps, users: list[LocalMemory]) -> None:
+async def test_batch_does_not_leave_last_user_set(keeps: Keeps, users: list[LocalMemory]) -> None:
     alice, bob = users[0].scope, users[1].scope
     new = store.written(new_row(NewMemory(content="Bob's."), bob, new_id(), utc_now()))
 
@@ -153,9 +153,7 @@ async def test_nothing_goes_on_as_whoever_came_last(keeps: Keeps, users: list[Lo
     assert await in_write(keeps.database, alice, work) == 0, "it is alice's transaction again"
 
 
-async def test_those_that_meet_something_or_expect_a_version_get_their_own_answers(
-    users: list[LocalMemory], commits: list[int]
-) -> None:
+async def test_conflicting_writes_in_batch_get_own_answers(users: list[LocalMemory], commits: list[int]) -> None:
     first = await users[0].remember("old", namespace="n", key="k", index="later")
     answers = await asyncio.gather(
         *(memory.remember(f"new of {name}", index="later") for memory, name in zip(users, USERS, strict=True)),
@@ -184,7 +182,7 @@ async def test_those_that_meet_something_or_expect_a_version_get_their_own_answe
     assert ({one.status, two.status}, one.memory_id) == ({"created", "unchanged"}, two.memory_id)
 
 
-async def test_requests_that_are_sent_again_are_done_once(users: list[LocalMemory], commits: list[int]) -> None:
+async def test_repeated_requests_run_once(users: list[LocalMemory], commits: list[int]) -> None:
     def send(number: int, key: str, content: str) -> Awaitable[Receipt]:
         return sent(key, content, lambda: users[number].remember(content, index="later"))
 
@@ -216,7 +214,7 @@ async def test_requests_that_are_sent_again_are_done_once(users: list[LocalMemor
     assert [each.content for each in (await users[0].list()).items] == ["Hello."]
 
 
-async def test_answers_that_are_over_go(
+async def test_expired_answers_are_removed(
     users: list[LocalMemory], tenant: str, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("keeps.memory.memories.writer.random.choice", lambda done: done[0])
@@ -238,7 +236,7 @@ async def test_answers_that_are_over_go(
     assert sum(key == "old" for _, key in kept) < 3, "of one user each time"
 
 
-async def test_an_answer_is_kept_for_the_user_who_asks(keeps: Keeps, users: list[LocalMemory]) -> None:
+async def test_answer_is_stored_for_its_user(keeps: Keeps, users: list[LocalMemory]) -> None:
     receipt = await users[1].remember("Bob's.", index="later")
 
     async def kept(tx: Tx) -> bool:
@@ -255,7 +253,7 @@ async def test_an_answer_is_kept_for_the_user_who_asks(keeps: Keeps, users: list
     assert await in_write(keeps.database, users[1].scope, seen) == 1
 
 
-async def test_of_two_requests_with_one_key_the_first_is_answered(users: list[LocalMemory]) -> None:
+async def test_first_of_two_requests_with_a_key_wins(users: list[LocalMemory]) -> None:
     """Whoever else writes at the same moment."""
 
     def send(content: str) -> Awaitable[Receipt]:

@@ -32,7 +32,7 @@ async def all_of(memory: Any, **wanted: Any) -> list[Memory]:
 
 @pytest.mark.parametrize("owner", ["agent_id", "session_id"])
 @pytest.mark.parametrize("kind", ["semantic", "procedural", "episodic"])
-async def test_each_agent_and_session_has_its_own_memory_of_a_text(memory: Any, owner: str, kind: Any) -> None:
+async def test_same_text_is_separate_by_agent_and_session(memory: Any, owner: str, kind: Any) -> None:
     first = await memory.remember(TEXT, kind=kind, **{owner: "one"}, **GIVEN)
     second = await memory.remember(TEXT, kind=kind, **{owner: "two"})
     nobody = await memory.remember(TEXT, kind=kind)
@@ -44,12 +44,12 @@ async def test_each_agent_and_session_has_its_own_memory_of_a_text(memory: Any, 
     assert [each.memory_id for each in await all_of(memory, **{owner: "one"})] == [first.memory_id]
 
 
-async def test_each_app_has_its_own_memory_of_a_text(memory: Any) -> None:
+async def test_same_text_is_separate_by_app(memory: Any) -> None:
     receipts = [await memory.remember(TEXT, metadata={"app_id": app}) for app in ("shop", "blog", "shop")]
     assert [each.status for each in receipts] == ["created", "created", "unchanged"]
 
 
-async def test_a_text_belongs_to_the_agent_of_the_scope(keeps: Keeps, tenant: str) -> None:
+async def test_text_belongs_to_scope_agent(keeps: Keeps, tenant: str) -> None:
     planner, coder = (keeps.memory(Scope(tenant, "alice", agent_id=agent)) for agent in ("planner", "coder"))
     assert [(await each.remember(TEXT)).status for each in (planner, coder, planner)] == [
         "created",
@@ -58,14 +58,14 @@ async def test_a_text_belongs_to_the_agent_of_the_scope(keeps: Keeps, tenant: st
     ]
 
 
-async def test_one_batch_may_hold_a_text_for_several_owners(memory: Any) -> None:
+async def test_batch_may_repeat_text_for_several_owners(memory: Any) -> None:
     items = [{"content": TEXT, "agent_id": agent} for agent in ("planner", "coder", "planner")] + [{"content": TEXT}]
     receipts = await memory.remember_many(items)
     assert [each.status for each in receipts] == ["created", "created", "unchanged", "created"]
 
 
 @pytest.mark.parametrize("place", [{}, {"namespace": "facts", "key": "style"}])
-async def test_what_is_not_given_stays(memory: Any, place: Any) -> None:
+async def test_unset_fields_stay(memory: Any, place: Any) -> None:
     first = await memory.remember(TEXT, **place, **GIVEN, visibility="tenant")
     nothing = {name: None for name in GIVEN if name not in ("content_type", "tags", "metadata", "expires_at")}
     for again in (
@@ -78,7 +78,7 @@ async def test_what_is_not_given_stays(memory: Any, place: Any) -> None:
     assert changed.memory.metadata == first.memory.metadata
 
 
-async def test_a_text_for_all_leaves_the_private_memory_private(keeps: Keeps, tenant: str) -> None:
+async def test_shared_text_keeps_private_memory_private(keeps: Keeps, tenant: str) -> None:
     alice, bob = (keeps.memory(Scope(tenant, user)) for user in ("alice", "bob"))
     private = await alice.remember(TEXT, metadata={"diagnosis": "secret"}, tags=["private"])
     public = [await alice.remember(TEXT, visibility="tenant") for _ in range(2)]
@@ -89,13 +89,13 @@ async def test_a_text_for_all_leaves_the_private_memory_private(keeps: Keeps, te
     assert (kept.status, kept.memory) == ("unchanged", private.memory)
 
 
-async def test_a_text_of_all_stays_so_where_nobody_says_otherwise(memory: Any) -> None:
+async def test_shared_text_stays_shared_by_default(memory: Any) -> None:
     first = await memory.remember(TEXT, visibility="tenant")
     again = await memory.remember(TEXT, tags=["style"])
     assert (again.memory_id, again.memory.visibility) == (first.memory_id, "tenant")
 
 
-async def test_knowledge_stored_again_keeps_its_fields(memory: Any) -> None:
+async def test_repeated_knowledge_keeps_its_fields(memory: Any) -> None:
     first = await memory.store_knowledge(TEXT, is_public=True, metadata={"a": 1}, tags=["t"], source="book")
     assert await memory.store_knowledge(TEXT) == first
     named = await memory.store_knowledge(TEXT, external_id="x", is_public=True, metadata={"a": 1}, tags=["t"])
@@ -103,7 +103,7 @@ async def test_knowledge_stored_again_keeps_its_fields(memory: Any) -> None:
     assert (again.id, again.is_public, again.metadata, again.tags) == (named.id, True, {"a": 1}, ["t"])
 
 
-async def test_upserted_knowledge_keeps_its_metadata_and_other_agents_theirs(keeps: Keeps, tenant: str) -> None:
+async def test_upserted_knowledge_keeps_metadata_of_each_agent(keeps: Keeps, tenant: str) -> None:
     planner, coder = (keeps.memory(Scope(tenant, "alice", agent_id=agent)) for agent in ("planner", "coder"))
     first = await planner.upsert_knowledge(TEXT, metadata={"a": 1})
     assert (await planner.upsert_knowledge(TEXT)).id == first.id
@@ -111,13 +111,13 @@ async def test_upserted_knowledge_keeps_its_metadata_and_other_agents_theirs(kee
     assert (other.status, (await planner.get(first.id)).metadata) == ("created", {"a": 1})
 
 
-async def test_an_assistant_repeats_the_fact_of_any_agent(memory: Any) -> None:
+async def test_assistant_repeats_facts_of_any_agent(memory: Any) -> None:
     await memory.remember(TEXT, agent_id="planner", session_id="before")
     done = await memory.store_exchange([{"role": "assistant", "content": TEXT}], session_id="now", agent_id="coder")
     assert done.messages[0].status == "unchanged"
 
 
-async def test_a_new_value_of_a_key_has_its_own_end(memory: Any) -> None:
+async def test_new_value_has_its_own_expiry(memory: Any) -> None:
     place: Any = {"namespace": "papers", "key": "passport"}
     first = await memory.remember("The passport is at the hotel.", **place, ttl_days=5, tags=["t"], importance=0.9)
     same = await memory.remember("The passport is at the hotel.", **place)

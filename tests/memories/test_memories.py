@@ -19,7 +19,7 @@ NOW = datetime.now(UTC)
 
 
 @pytest.mark.parametrize("kind", ["semantic", "episodic", "procedural"])
-async def test_the_same_content_again_is_unchanged(memory: LocalMemory, kind: Kind) -> None:
+async def test_same_content_is_unchanged(memory: LocalMemory, kind: Kind) -> None:
     first = await memory.remember("Bob likes tea.", kind=kind)
     again = await memory.remember("Bob likes tea.", kind=kind)
     assert (first.status, again.status) == ("created", "unchanged")
@@ -28,7 +28,7 @@ async def test_the_same_content_again_is_unchanged(memory: LocalMemory, kind: Ki
     assert len((await memory.list()).items) == 1
 
 
-async def test_the_same_content_with_other_attributes_is_updated_not_lost(memory: LocalMemory) -> None:
+async def test_same_content_with_new_attributes_is_updated(memory: LocalMemory) -> None:
     first = await memory.remember("Bob likes tea.", tags=["drink"])
     again = await memory.remember("Bob likes tea.", importance=0.9, source="chat")
     assert (again.status, again.memory_id) == ("updated", first.memory_id)
@@ -36,7 +36,7 @@ async def test_the_same_content_with_other_attributes_is_updated_not_lost(memory
     assert (stored.tags, stored.importance, stored.source, stored.version) == (("drink",), 0.9, "chat", 2)
 
 
-async def test_saying_yes_at_two_moments_is_two_experiences(memory: LocalMemory) -> None:
+async def test_same_experience_at_two_times_is_stored_twice(memory: LocalMemory) -> None:
     for minute in (1, 2):
         receipt = await memory.remember(
             "yes", kind="episodic", session_id="s", valid_from=datetime(2026, 1, 1, 0, minute, tzinfo=UTC)
@@ -44,7 +44,7 @@ async def test_saying_yes_at_two_moments_is_two_experiences(memory: LocalMemory)
         assert receipt.status == "created"
 
 
-async def test_a_key_holds_one_current_truth_and_keeps_the_old(memory: LocalMemory) -> None:
+async def test_key_has_one_current_value_and_history(memory: LocalMemory) -> None:
     old = await memory.remember("Lives in Leeds.", namespace="facts", key="home", tags=["place"])
     new = await memory.remember("Lives in Lisbon.", namespace="facts", key="home")
     assert (new.status, new.memory_id, new.memory.version, new.memory.tags) == ("updated", old.memory_id, 2, ("place",))
@@ -58,7 +58,7 @@ async def test_a_key_holds_one_current_truth_and_keeps_the_old(memory: LocalMemo
     assert [hit.memory.content for hit in (await memory.recall("lives")).hits] == ["Lives in Lisbon."]
 
 
-async def test_valid_at_answers_with_what_was_true_then_as_it_is_known_now(memory: LocalMemory) -> None:
+async def test_valid_at_returns_past_truth_as_known_now(memory: LocalMemory) -> None:
     await memory.remember("Lives in Leeds.", namespace="f", key="home", valid_from=datetime(2020, 1, 1, tzinfo=UTC))
     await memory.remember("Lives in Lisbon.", namespace="f", key="home", valid_from=datetime(2024, 1, 1, tzinfo=UTC))
     for year, expected in ((2019, []), (2021, ["Lives in Leeds."]), (2025, ["Lives in Lisbon."])):
@@ -66,7 +66,7 @@ async def test_valid_at_answers_with_what_was_true_then_as_it_is_known_now(memor
         assert [hit.memory.content for hit in found.hits] == expected, year
 
 
-async def test_an_older_truth_that_arrives_late_does_not_replace_the_newer(memory: LocalMemory) -> None:
+async def test_late_older_value_does_not_replace_newer(memory: LocalMemory) -> None:
     await memory.remember("Lives in Lisbon.", namespace="f", key="home", valid_from=datetime(2024, 1, 1, tzinfo=UTC))
     for status in ("superseded", "unchanged"):
         late = await memory.remember(
@@ -89,7 +89,7 @@ async def test_if_version_guards_a_key(memory: LocalMemory) -> None:
         await memory.remember("x", namespace="n", key="other", if_version=3)
 
 
-async def test_update_changes_only_what_is_named(memory: LocalMemory) -> None:
+async def test_update_changes_only_named_fields(memory: LocalMemory) -> None:
     created = await memory.remember("Tea at four.", tags=["drink"], metadata={"a": 1}, importance=0.3)
     updated = await memory.update(created.memory_id, importance=0.8, expires_at=NOW + timedelta(days=1))
     assert (updated.status, updated.indexed) == ("updated", True)
@@ -105,7 +105,7 @@ async def test_update_changes_only_what_is_named(memory: LocalMemory) -> None:
     assert (await memory.update(created.memory_id, importance=0.8)).status == "unchanged"
 
 
-async def test_new_content_is_found_and_the_old_is_not(memory: LocalMemory) -> None:
+async def test_only_new_content_is_found(memory: LocalMemory) -> None:
     created = await memory.remember("The meeting is in the giraffe room.")
     await memory.update(created.memory_id, content="The meeting is in the walrus room.")
     assert (await memory.recall("walrus")).hits[0].explanation is None
@@ -114,7 +114,7 @@ async def test_new_content_is_found_and_the_old_is_not(memory: LocalMemory) -> N
     assert found.hits[0].explanation.matched_terms == []
 
 
-async def test_forget_hides_restore_brings_back(memory: LocalMemory) -> None:
+async def test_forget_hides_and_restore_recovers(memory: LocalMemory) -> None:
     created = await memory.remember("The safe is behind the painting.", namespace="n", key="safe")
     await memory.remember("The safe is under the stairs.", namespace="n", key="safe")
     forgotten = await memory.forget(namespace="n", key="safe")
@@ -134,7 +134,7 @@ async def test_forget_hides_restore_brings_back(memory: LocalMemory) -> None:
     assert len((await memory.recall("safe", include_superseded=True)).hits) == 2
 
 
-async def test_a_forgotten_key_can_be_stored_again_and_then_not_restored(memory: LocalMemory) -> None:
+async def test_forgotten_key_stored_again_is_not_restorable(memory: LocalMemory) -> None:
     first = await memory.remember("old", namespace="n", key="k")
     await memory.forget(first.memory_id)
     second = await memory.remember("new", namespace="n", key="k")
@@ -143,7 +143,7 @@ async def test_a_forgotten_key_can_be_stored_again_and_then_not_restored(memory:
         await memory.restore(first.memory_id)
 
 
-async def test_hard_forgetting_leaves_the_content_nowhere(memory: LocalMemory, server: Any, tenant: str) -> None:
+async def test_hard_forget_leaves_no_content(memory: LocalMemory, server: Any, tenant: str) -> None:
     import asyncpg
 
     created = await memory.remember("password is hunter2", namespace="n", key="pw", tags=["secret"])
@@ -167,7 +167,7 @@ async def test_hard_forgetting_leaves_the_content_nowhere(memory: LocalMemory, s
         await memory.get(created.memory_id)
 
 
-async def test_what_was_forgotten_long_ago_is_gone(app_url: str, shared: Any, tenant: str) -> None:
+async def test_forgotten_memory_is_removed_after_retention(app_url: str, shared: Any, tenant: str) -> None:
     moment = [NOW]
     async with Keeps.open(database_url=app_url, embedder=shared, clock=lambda: moment[0]) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
@@ -182,7 +182,7 @@ async def test_what_was_forgotten_long_ago_is_gone(app_url: str, shared: Any, te
         assert (await memory.history(old.memory_id))[0].data == {"redacted": True, "memory_id": str(old.memory_id)}
 
 
-async def test_what_has_expired_is_not_found_and_its_key_is_free(app_url: str, shared: Any, tenant: str) -> None:
+async def test_expired_memory_is_hidden_and_frees_its_key(app_url: str, shared: Any, tenant: str) -> None:
     moment = [NOW]
     async with Keeps.open(database_url=app_url, embedder=shared, clock=lambda: moment[0]) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
@@ -210,7 +210,7 @@ async def test_expired_rows_do_not_crowd_out_current_ones(app_url: str, shared: 
         assert len((await memory.recall("parrot", limit=5)).hits) == 5
 
 
-async def test_a_batch_gives_a_receipt_for_each_item_in_order(memory: LocalMemory) -> None:
+async def test_batch_returns_receipts_in_order(memory: LocalMemory) -> None:
     receipts = await memory.remember_many(
         [
             {"content": "a"},
@@ -224,7 +224,7 @@ async def test_a_batch_gives_a_receipt_for_each_item_in_order(memory: LocalMemor
     assert await memory.remember_many([]) == []
 
 
-async def test_a_bad_item_or_a_conflict_stores_nothing_of_a_batch(memory: LocalMemory) -> None:
+async def test_failed_item_stores_nothing_of_batch(memory: LocalMemory) -> None:
     with pytest.raises(ValidationFailedError, match="item 1: content"):
         await memory.remember_many([{"content": "good"}, {"content": ""}])
     with pytest.raises(ConflictError, match="item 1"):
@@ -252,7 +252,7 @@ async def test_pages_are_complete_and_newest_first(memory: LocalMemory, keeps: K
     assert [item.created_at for item in seen] == sorted((item.created_at for item in seen), reverse=True)
 
 
-async def test_history_tells_every_step(memory: LocalMemory) -> None:
+async def test_history_lists_every_change(memory: LocalMemory) -> None:
     created = await memory.remember("v1", namespace="n", key="k", metadata={"by": "test"})
     await memory.remember("v2", namespace="n", key="k")
     await memory.forget(created.memory_id)
@@ -301,9 +301,7 @@ async def test_history_tells_every_step(memory: LocalMemory) -> None:
         ({"content": "x", "infer": True}, "infer"),
     ],
 )
-async def test_bad_input_is_refused_by_name_and_stores_nothing(
-    memory: LocalMemory, arguments: dict[str, Any], field: str
-) -> None:
+async def test_invalid_input_is_refused_by_field(memory: LocalMemory, arguments: dict[str, Any], field: str) -> None:
     with pytest.raises(ValidationFailedError) as caught:
         await memory.remember(**arguments)
     assert field in caught.value.detail
@@ -311,7 +309,7 @@ async def test_bad_input_is_refused_by_name_and_stores_nothing(
     assert (await memory.list()).items == []
 
 
-async def test_metadata_nested_a_thousand_deep_is_refused(memory: LocalMemory) -> None:
+async def test_deeply_nested_metadata_is_refused(memory: LocalMemory) -> None:
     deep: Any = 1
     with unwatched():
         for _ in range(100_000):
@@ -335,7 +333,7 @@ async def test_metadata_nested_a_thousand_deep_is_refused(memory: LocalMemory) -
         "%s $1 {} \\",
     ],
 )
-async def test_content_comes_back_as_given(memory: LocalMemory, content: str) -> None:
+async def test_content_round_trips_unchanged(memory: LocalMemory, content: str) -> None:
     receipt = await memory.remember(content, metadata={"same": content[:100]})
     stored = await memory.get(receipt.memory_id)
     assert (stored.content, stored.metadata["same"]) == (content, content[:100])
@@ -343,7 +341,7 @@ async def test_content_comes_back_as_given(memory: LocalMemory, content: str) ->
 
 
 @pytest.mark.parametrize("bad", ["not-a-uuid", "", 5, None])
-async def test_ids_that_are_none_are_refused(memory: LocalMemory, bad: Any) -> None:
+async def test_invalid_ids_are_refused(memory: LocalMemory, bad: Any) -> None:
     with pytest.raises(ValidationFailedError):
         await memory.get(bad)
 
@@ -359,12 +357,12 @@ async def test_ids_that_are_none_are_refused(memory: LocalMemory, bad: Any) -> N
         {"user_id": "\ud83d"},
     ],
 )
-def test_scopes_with_impossible_ids_are_refused(bad: dict[str, Any]) -> None:
+def test_scopes_with_invalid_ids_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValidationFailedError):
         Scope(**bad)
 
 
-async def test_someone_elses_id_as_cursor_or_key_is_no_way_in(memory: LocalMemory, keeps: Keeps) -> None:
+async def test_foreign_id_as_cursor_or_key_is_refused(memory: LocalMemory, keeps: Keeps) -> None:
     other = keeps.memory(Scope(f"other-{uuid4().hex}", "alice"))
     await other.remember("theirs", namespace="n", key="k")
     assert await memory.find("n", "k") is None
@@ -374,7 +372,7 @@ async def test_someone_elses_id_as_cursor_or_key_is_no_way_in(memory: LocalMemor
         await memory.list(cursor="nonsense")
 
 
-async def test_a_new_value_of_a_key_lives_as_long_as_it_says(memory: LocalMemory) -> None:
+async def test_new_value_of_key_uses_its_ttl(memory: LocalMemory) -> None:
     first = await memory.remember("v1", namespace="n", key="k", ttl_days=3, tags=["t"])
     again = await memory.remember("v2", namespace="n", key="k")
     assert first.memory.expires_at is not None

@@ -67,7 +67,7 @@ async def fickle(app_url: str, shared: Any) -> AsyncIterator[tuple[Keeps, Fickle
 
 
 @pytest.mark.parametrize("name", WRITES)
-async def test_a_model_that_was_away_is_asked_again(fickle: tuple[Keeps, Fickle], tenant: str, name: str) -> None:
+async def test_unavailable_model_is_retried(fickle: tuple[Keeps, Fickle], tenant: str, name: str) -> None:
     keeps, embedder = fickle
     memory: Any = keeps.memory(Scope(tenant, "alice"))
     memory.known = (await memory.remember("Anna keeps hens.")).memory_id
@@ -80,9 +80,7 @@ async def test_a_model_that_was_away_is_asked_again(fickle: tuple[Keeps, Fickle]
     assert (await memory.insights()).index_pending == 0, f"{name} tells the index of nothing"
 
 
-async def test_an_item_of_a_model_that_was_away_is_found_by_meaning_later(
-    fickle: tuple[Keeps, Fickle], app_url: str, tenant: str
-) -> None:
+async def test_item_is_embedded_after_model_returns(fickle: tuple[Keeps, Fickle], app_url: str, tenant: str) -> None:
     """By whoever works on due jobs: the process that stored it may have ended. What was changed meanwhile counts."""
     keeps, embedder = fickle
     memory = keeps.memory(Scope(tenant, "alice"))
@@ -117,7 +115,7 @@ async def test_settling_waits_for_one_user(
     assert (await alice.insights()).index_pending == 0
 
 
-async def test_the_lag_is_counted_while_a_memory_waits(fickle: tuple[Keeps, Fickle], tenant: str) -> None:
+async def test_index_lag_counts_waiting_memories(fickle: tuple[Keeps, Fickle], tenant: str) -> None:
     """Over all tenants, and others write on the same database: so what one memory adds is looked for."""
     keeps, embedder = fickle
     embedder.away = True
@@ -131,7 +129,7 @@ async def test_the_lag_is_counted_while_a_memory_waits(fickle: tuple[Keeps, Fick
     await keeps.service(Indexer).settle(memory.scope)
 
 
-async def test_who_has_vectors_of_other_models_is_found(keeps: Keeps, tenant: str) -> None:
+async def test_users_with_vectors_of_other_models_are_found(keeps: Keeps, tenant: str) -> None:
     shared: dict[str, UUID] = {}
     for user in ("alice", "bob", "carol", "dave"):
         memory = keeps.memory(Scope(tenant, user))

@@ -145,7 +145,7 @@ def compare(told: list[Memory], expected: list[dict[str, Any]], door: str) -> No
 
 @pytest.mark.slow_step("the command line imports its parts when it is first used")
 @pytest.mark.parametrize("seed", range(3))
-async def test_memories_are_read_as_they_were_given(doors: Doors, seed: int) -> None:
+async def test_memories_round_trip_unchanged(doors: Doors, seed: int) -> None:
     pick, model = Picker(seed), Memories()
     ways = [doors.library, doors.batch, doors.sdk, doors.sync_sdk, doors.wire]
     written: list[tuple[Write, Given]] = []

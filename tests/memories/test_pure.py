@@ -24,7 +24,7 @@ SCOPE = Scope("t", "u")
 
 
 @given(st.text(min_size=1))
-def test_importance_stays_between_its_bounds(text: str) -> None:
+def test_importance_stays_in_range(text: str) -> None:
     assert 0.1 <= estimate_importance(text) <= 0.9
 
 
@@ -36,7 +36,7 @@ def test_importance_stays_between_its_bounds(text: str) -> None:
         ("We saw a green bus today.", "Ok, thanks!"),
     ],
 )
-def test_what_binds_or_defines_matters_more(more: str, less: str) -> None:
+def test_obligations_and_identity_have_more_importance(more: str, less: str) -> None:
     assert estimate_importance(more) > estimate_importance(less)
 
 
@@ -74,7 +74,7 @@ def test_reconciling_never_loses_a_truth(first: NewMemory, second: NewMemory) ->
 
 
 @given(st.integers(0, 5) | st.none(), st.integers(1, 5) | st.none())
-def test_a_version_is_checked_against_what_is_stored(expected: int | None, stored: int | None) -> None:
+def test_version_is_compared_with_stored_row(expected: int | None, stored: int | None) -> None:
     row = None if stored is None else new_row(NewMemory(content="c"), SCOPE, new_id(), NOW).evolve(version=stored)
     if expected is None or expected == (stored or 0):
         check_version(row, expected)
@@ -83,7 +83,7 @@ def test_a_version_is_checked_against_what_is_stored(expected: int | None, store
             check_version(row, expected)
 
 
-def test_a_fact_is_its_words_and_an_experience_its_moment_too() -> None:
+def test_experience_identity_includes_time() -> None:
     def row(**arguments: Any) -> MemoryRow:
         return new_row(NewMemory(content="same", **arguments), SCOPE, UUID(int=1), NOW)
 
@@ -98,13 +98,13 @@ def test_a_fact_is_its_words_and_an_experience_its_moment_too() -> None:
 
 
 @given(NEW)
-def test_a_row_says_the_same_as_json(new: NewMemory) -> None:
+def test_row_equals_its_json(new: NewMemory) -> None:
     row = new_row(new, SCOPE, new_id(), NOW)
     assert row.with_json(row.as_json()) == row
     assert list(row.as_json()) == list(MEMORY.types)
 
 
-def test_the_speaker_is_part_of_what_is_searched() -> None:
+def test_speaker_is_searchable() -> None:
     spoken = new_row(
         NewMemory(content="I like tea", kind="episodic", metadata={"speaker": "Zoë Quill"}), SCOPE, UUID(int=1), NOW
     )
@@ -112,7 +112,7 @@ def test_the_speaker_is_part_of_what_is_searched() -> None:
     assert {"zoe", "quill", "tea"} <= set(searched_words(spoken.embedded_text, spoken.kind, (), None))
 
 
-def test_ids_sort_in_the_order_they_were_made() -> None:
+def test_ids_sort_by_creation() -> None:
     ids = [new_id() for _ in range(5_000)]
     assert ids == sorted(ids)
     assert {each.version for each in ids} == {7}

@@ -19,7 +19,7 @@ from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Receipt
 
 
-async def test_of_many_who_expect_nothing_one_creates(memory: LocalMemory) -> None:
+async def test_one_of_many_creators_wins(memory: LocalMemory) -> None:
     answers = await asyncio.gather(
         *(memory.remember(f"by {n}", namespace="n", key="k", if_version=0, index="later") for n in range(20)),
         return_exceptions=True,
@@ -28,7 +28,7 @@ async def test_of_many_who_expect_nothing_one_creates(memory: LocalMemory) -> No
     assert sum(isinstance(answer, ConflictError) for answer in answers) == 19
 
 
-async def test_many_updates_of_one_key_all_happen_in_some_order(memory: LocalMemory) -> None:
+async def test_concurrent_updates_of_a_key_are_serialized(memory: LocalMemory) -> None:
     receipts = await asyncio.gather(
         *(memory.remember(f"by {n}", namespace="n", key="k", index="later") for n in range(30))
     )
@@ -38,7 +38,7 @@ async def test_many_updates_of_one_key_all_happen_in_some_order(memory: LocalMem
     assert {cast("Any", event.data)["memory"]["content"] for event in written} == {f"by {n}" for n in range(30)}
 
 
-async def test_compare_and_set_counts_right(memory: LocalMemory) -> None:
+async def test_compare_and_set_loses_no_increment(memory: LocalMemory) -> None:
     created = await memory.remember("counter", value=0, namespace="n", key="k")
 
     async def add() -> None:
@@ -56,13 +56,13 @@ async def test_compare_and_set_counts_right(memory: LocalMemory) -> None:
     assert (await memory.get(created.memory_id)).value == 12
 
 
-async def test_the_same_content_from_many_callers_is_stored_once(memory: LocalMemory) -> None:
+async def test_same_content_of_concurrent_callers_is_stored_once(memory: LocalMemory) -> None:
     receipts = await asyncio.gather(*(memory.remember("the same") for _ in range(25)))
     assert sorted(receipt.status for receipt in receipts) == ["created"] + ["unchanged"] * 24
     assert len({receipt.memory_id for receipt in receipts}) == 1
 
 
-async def test_two_engines_forgetting_and_writing_one_key_stay_consistent(
+async def test_concurrent_forget_and_write_stay_consistent(
     keeps: Keeps, app_url: str, shared: Any, tenant: str
 ) -> None:
     async with Keeps.open(database_url=app_url, embedder=shared) as second:
@@ -87,7 +87,7 @@ async def test_first_writes_of_a_new_user_do_not_collide(app_url: str, shared: A
     assert await asyncio.gather(*(first(number) for number in range(4))) == ["created"] * 4
 
 
-async def test_an_erased_user_can_come_back(keeps: Keeps, tenant: str, server: Any) -> None:
+async def test_erased_user_can_be_created_again(keeps: Keeps, tenant: str, server: Any) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.remember("before")
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
@@ -149,7 +149,7 @@ async def test_replaying_the_events_gives_the_same_rows(memory: LocalMemory, ser
     assert (differences, stored) == (0, len(images))
 
 
-async def test_writes_that_may_be_sent_again_share_a_commit_and_are_done_once(keeps: Keeps, tenant: str) -> None:
+async def test_idempotent_writes_share_commits_and_run_once(keeps: Keeps, tenant: str) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
 
     async def send(key: str, content: str) -> Receipt:

@@ -39,7 +39,7 @@ async def everything(server: Any, tenant: str) -> str:
     return "\n".join(rows)
 
 
-async def test_what_is_made_private_is_private_with_its_past(memory: LocalMemory, bob: LocalMemory) -> None:
+async def test_making_memory_private_hides_its_history(memory: LocalMemory, bob: LocalMemory) -> None:
     shared = await memory.remember("home is QQ street", namespace="p", key="home", visibility="tenant")
     await memory.remember("home is ZZ street", namespace="p", key="home")
     assert texts(await bob.recall("home street")) == ["home is ZZ street"]
@@ -55,7 +55,7 @@ async def test_what_is_made_private_is_private_with_its_past(memory: LocalMemory
     }
 
 
-async def test_what_is_forgotten_is_hidden_from_everybody_else(memory: LocalMemory, bob: LocalMemory) -> None:
+async def test_forgotten_memory_is_hidden_from_others(memory: LocalMemory, bob: LocalMemory) -> None:
     shared = await memory.remember("the password is hunter2", visibility="tenant")
     assert (await bob.get(shared.memory_id)).content
     await memory.forget(shared.memory_id)
@@ -65,7 +65,7 @@ async def test_what_is_forgotten_is_hidden_from_everybody_else(memory: LocalMemo
     assert (await bob.list(filters={"deleted_at": {"exists": True}})).items == []
 
 
-async def test_a_truth_that_ended_makes_room_for_the_next(memory: LocalMemory) -> None:
+async def test_ended_value_frees_its_key(memory: LocalMemory) -> None:
     first = await memory.remember("Lives in Rome", namespace="p", key="home", valid_from=NOW - timedelta(days=9))
     await memory.update(first.memory_id, valid_to=NOW - timedelta(days=1))
     assert texts(await memory.recall("lives")) == []
@@ -132,7 +132,7 @@ async def test_hard_forgetting_reaches_older_truths_and_earlier_incarnations(
             await memory.restore(first.memory_id)
 
 
-async def test_removing_what_is_overdue_takes_older_truths_along(app_url: str, shared: Any, tenant: str) -> None:
+async def test_removing_overdue_memory_removes_older_values(app_url: str, shared: Any, tenant: str) -> None:
     moment = [NOW]
     async with Keeps.open(database_url=app_url, embedder=shared, clock=lambda: moment[0]) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
@@ -155,7 +155,7 @@ async def test_removing_what_is_overdue_takes_older_truths_along(app_url: str, s
             await memory.get(older.memory_id)
 
 
-async def test_an_update_to_a_text_that_is_stored_is_a_conflict(memory: LocalMemory) -> None:
+async def test_update_to_stored_text_is_a_conflict(memory: LocalMemory) -> None:
     await memory.remember("Fact A")
     other = await memory.remember("Fact B")
     with pytest.raises(ConflictError, match="holds this content"):
@@ -215,7 +215,7 @@ async def test_derived_rows_cannot_be_planted_on_someone_elses_memory(
                     await raw.execute(statement, tenant, shared.memory_id)
 
 
-async def test_a_vector_stays_when_only_labels_change_and_fits_what_is_kept(memory: LocalMemory) -> None:
+async def test_label_change_keeps_vector(memory: LocalMemory) -> None:
     first = await memory.remember("rule", namespace="p", key="r", kind="procedural", trigger_condition="when it rains")
     assert (await memory.update(first.memory_id, tags=["weather"])).indexed
     assert (await memory.update(first.memory_id, metadata={"a": 1})).indexed
@@ -271,7 +271,7 @@ async def test_a_very_long_question_does_not_stall(memory: LocalMemory) -> None:
         assert (await memory.recall(query)).hits is not None
 
 
-async def test_a_batch_that_expects_a_version_is_stored_in_order(memory: LocalMemory) -> None:
+async def test_batch_with_versions_is_stored_in_order(memory: LocalMemory) -> None:
     receipts = await memory.remember_many(
         [
             {"content": "one", "namespace": "n", "key": "k", "if_version": 0},

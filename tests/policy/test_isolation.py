@@ -164,7 +164,7 @@ async def test_another_tenant_sees_no_row(
         assert await raw.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", planted["tenant"]) == 0
 
 
-async def test_another_user_of_the_tenant_sees_only_what_is_shared(
+async def test_other_users_see_only_shared_memories(
     raw: asyncpg.Connection, planted: dict[str, str], server: Any
 ) -> None:
     async with raw.transaction():
@@ -333,7 +333,7 @@ async def test_nothing_is_inserted_for_another_tenant_or_user(
                 await raw.execute(INSERTS[table], owner, victim[1])
 
 
-async def test_an_audience_that_is_not_ones_own_is_refused(raw: asyncpg.Connection, planted: dict[str, str]) -> None:
+async def test_foreign_audience_is_refused(raw: asyncpg.Connection, planted: dict[str, str]) -> None:
     async with raw.transaction():
         await become(raw, planted["tenant"], "mallory")
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
@@ -343,7 +343,7 @@ async def test_an_audience_that_is_not_ones_own_is_refused(raw: asyncpg.Connecti
                 )
 
 
-async def test_what_is_shared_can_be_read_but_not_changed_by_others(
+async def test_shared_memory_is_read_only_for_others(
     raw: asyncpg.Connection, planted: dict[str, str], keeps: Keeps
 ) -> None:
     async with raw.transaction():
@@ -444,7 +444,7 @@ async def test_settings_do_not_outlive_a_transaction(database: Database, tenant:
     await single.close()
 
 
-async def test_the_probe_refuses_a_superuser_an_owner_and_a_missing_wall(server: Any, fresh_database: Any) -> None:
+async def test_probe_refuses_unsafe_roles_and_missing_policies(server: Any, fresh_database: Any) -> None:
     name = await fresh_database()
 
     async def refusal(role: str) -> str:
@@ -573,7 +573,7 @@ async def test_an_engine_that_breaks_a_promise_is_named(server: Any, fresh_datab
     await connection.close()
 
 
-def test_only_the_door_opens_transactions_and_sql_stands_in_sql_files() -> None:
+def test_transactions_and_sql_stay_in_their_files() -> None:
     for path in SOURCE.rglob("*.py"):
         text = path.read_text()
         name = path.relative_to(SOURCE).as_posix()

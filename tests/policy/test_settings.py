@@ -11,7 +11,7 @@ from keeps.base.settings import Settings, load_settings
 from keeps_client.errors import ValidationFailedError
 
 
-def test_a_name_in_the_file_that_is_no_setting_is_refused(tmp_path: Path) -> None:
+def test_unknown_setting_in_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "keeps.toml").write_text("pool_sise = 5\n")
     with pytest.raises(ValidationFailedError, match="pool_sise, which is no setting there; did you mean pool_size"):
         load_settings({}, home=tmp_path)
@@ -20,7 +20,7 @@ def test_a_name_in_the_file_that_is_no_setting_is_refused(tmp_path: Path) -> Non
         load_settings({}, home=tmp_path)
 
 
-def test_a_mistyped_variable_is_refused_and_one_of_others_is_not(tmp_path: Path) -> None:
+def test_only_unknown_keeps_variables_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValidationFailedError, match="did you mean KEEPS_DATABASE_URL"):
         load_settings({"KEEPS_DATABSE_URL": "postgresql://host/keeps"}, home=tmp_path)
     with pytest.raises(ValidationFailedError, match="KEEPS_BAKERY is no setting"):

@@ -70,9 +70,7 @@ async def test_private_plans_and_tasks_are_their_users_alone(
     assert (await alice.get_task_context("t")).data == {"secret": 1}
 
 
-async def test_shared_ones_are_read_and_changed_by_the_tenant_and_nobody_else(
-    alice: LocalMemory, bob: LocalMemory, mallory: LocalMemory
-) -> None:
+async def test_shared_state_is_limited_to_tenant(alice: LocalMemory, bob: LocalMemory, mallory: LocalMemory) -> None:
     await plant(alice, visibility="tenant")
     assert {each.visibility for each in await seen_by(bob)} == {"tenant"}
     assert len(await seen_by(bob)) == 6
@@ -130,9 +128,7 @@ async def test_rows_are_bound_by_the_wall(alice: LocalMemory, tenant: str, app_u
         await raw.close()
 
 
-async def test_erasing_a_user_leaves_what_is_shared_and_takes_what_is_private(
-    alice: LocalMemory, bob: LocalMemory
-) -> None:
+async def test_erasing_user_keeps_shared_state(alice: LocalMemory, bob: LocalMemory) -> None:
     await plant(alice, visibility="tenant")
     await plant(alice)
     await alice.admin.erase_user("alice")
@@ -174,7 +170,7 @@ async def test_a_fleet_of_several_users_works_on_one_task(fleet: tuple[MemoryCli
         await worker.for_user(SHARED_USER_ID).list_plans()
 
 
-async def test_an_installation_may_share_what_names_no_visibility(app_url: str, shared: Any, tenant: str) -> None:
+async def test_default_visibility_is_configurable(app_url: str, shared: Any, tenant: str) -> None:
     """As agents of the source documents' SDK need it, which cannot name one."""
     settings = load_settings({"KEEPS_STATE_VISIBILITY": "tenant"}, database_url=app_url)
     async with await open_keeps(settings, embedder=shared) as keeps:
@@ -197,7 +193,7 @@ async def test_shared_rows_are_exported_and_replayed_like_others(alice: LocalMem
     assert (await copy.get_task_context("t")).data == {"secret": 1}
 
 
-async def test_nobody_acts_as_the_user_who_owns_what_is_shared(keeps: Keeps, tenant: str) -> None:
+async def test_shared_owner_cannot_be_impersonated(keeps: Keeps, tenant: str) -> None:
     async with serving(keeps) as url, MemoryClient(url, tenant_id=tenant, user_id=SHARED_USER_ID) as client:
         with pytest.raises(ForbiddenError, match="nobody acts as it"):
             await client.list_plans()
@@ -210,7 +206,7 @@ async def test_nobody_acts_as_the_user_who_owns_what_is_shared(keeps: Keeps, ten
                 await root.admin.make_key("k", user_id=SHARED_USER_ID)
 
 
-async def test_two_users_may_give_shared_writes_the_same_key(keeps: Keeps, tenant: str, server_url: str) -> None:
+async def test_two_users_may_use_same_idempotency_key(keeps: Keeps, tenant: str, server_url: str) -> None:
     made = []
     async with aiohttp.ClientSession() as http:
         for user, plan in (("alice", "pa"), ("bob", "pb"), ("alice", "pa"), ("bob", "pb")):

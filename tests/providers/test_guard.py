@@ -325,7 +325,7 @@ async def test_wrong_capabilities_are_a_failed_provider(opened: Any, tenant: str
     assert (await memory.recall("tea")).failed_providers == ["bad"]
 
 
-async def test_provider_is_known_by_the_name_it_was_installed_under(opened: Any, tenant: str) -> None:
+async def test_provider_has_its_installed_name(opened: Any, tenant: str) -> None:
     keeps, behaviour = opened
     behaviour["capabilities"] = lambda: ProviderCapabilities(provider_id="postgres", tier="persistent")
     infos = await keeps.memory(Scope(tenant, "alice")).list_providers()
@@ -334,7 +334,7 @@ async def test_provider_is_known_by_the_name_it_was_installed_under(opened: Any,
 
 
 @pytest.mark.parametrize("tier", ["working", "persistent", "indexed"])
-async def test_declared_tier_decides_who_is_asked(opened: Any, tenant: str, tier: Any) -> None:
+async def test_declared_tier_selects_providers(opened: Any, tenant: str, tier: Any) -> None:
     keeps, behaviour = opened
     behaviour["capabilities"] = lambda: ProviderCapabilities(provider_id="bad", tier=tier)
     memory = keeps.memory(Scope(tenant, "alice"))
@@ -465,9 +465,7 @@ async def test_nothing_is_forgotten_before_every_provider_can(
     assert not (await memory.recall("code")).hits
 
 
-async def test_keys_are_forgotten_only_where_every_provider_can(
-    opened: tuple[Keeps, dict[str, Any]], tenant: str
-) -> None:
+async def test_forget_needs_all_providers(opened: tuple[Keeps, dict[str, Any]], tenant: str) -> None:
     keeps, behaviour = opened
     memory = keeps.memory(Scope(tenant, "alice"))
     stored = await memory.remember("The code is 4711.", namespace="notes", key="a/code")
@@ -477,9 +475,7 @@ async def test_keys_are_forgotten_only_where_every_provider_can(
     assert (await memory.get(stored.memory_id)).deleted_at is None
 
 
-async def test_a_receipt_names_read_only_providers_that_keep_an_entry(
-    opened: tuple[Keeps, dict[str, Any]], tenant: str
-) -> None:
+async def test_receipt_lists_read_only_providers(opened: tuple[Keeps, dict[str, Any]], tenant: str) -> None:
     keeps, behaviour = opened
     memory = keeps.memory(Scope(tenant, "alice"))
     behaviour["capabilities"] = ProviderCapabilities(provider_id="bad", tier="persistent", read_only=True)

@@ -47,7 +47,7 @@ def provider(folder: Path, told: list[Any] | None = None) -> MarkdownProvider:
     return MarkdownProvider(folder, utc_now, tell)
 
 
-async def test_a_file_is_what_people_would_write(opened: Any, tenant: str) -> None:
+async def test_file_is_plain_markdown(opened: Any, tenant: str) -> None:
     keeps, root = opened
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.write_entry(
@@ -104,7 +104,7 @@ async def test_edits_while_nothing_runs_are_noticed(tmp_path: Path) -> None:
     assert sorted(told) == [("deleted", "b"), ("written", "a")]
 
 
-async def test_a_person_saves_an_old_buffer_and_nothing_is_lost(tmp_path: Path) -> None:
+async def test_saving_stale_buffer_loses_nothing(tmp_path: Path) -> None:
     """They open the file, the agent writes, they save: what they could not have seen stays."""
     told: list[Any] = []
     agent = provider(tmp_path / "m", told)
@@ -202,7 +202,7 @@ asyncio.run(main())
         b"---\nentries: {a: {created: [1]}}\n---\n## a\n\nx\n",
     ],
 )
-async def test_a_file_that_cannot_be_read_is_reported_and_left_alone(tmp_path: Path, broken: bytes) -> None:
+async def test_unreadable_file_is_reported_and_untouched(tmp_path: Path, broken: bytes) -> None:
     held = provider(tmp_path / "m")
     await held.write("whole", "fine", {"content_type": "event"})
     file = tmp_path / "m" / "profile.md"
@@ -217,7 +217,7 @@ async def test_a_file_that_cannot_be_read_is_reported_and_left_alone(tmp_path: P
     assert await held.problems() == {}
 
 
-async def test_a_file_that_breaks_does_not_delete_what_it_held(tmp_path: Path) -> None:
+async def test_broken_file_deletes_no_entries(tmp_path: Path) -> None:
     told: list[Any] = []
     held = provider(tmp_path / "m", told)
     await held.write("a", "one", {"content_type": "profile"})
@@ -296,7 +296,7 @@ TEXT = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_charac
 
 
 @given(st.dictionaries(TEXT.filter(lambda key: key.strip() != ""), TEXT | JSON, max_size=5), st.booleans())
-def test_what_is_written_is_what_is_read(values: dict[str, Any], windows: bool) -> None:
+def test_entries_round_trip(values: dict[str, Any], windows: bool) -> None:
     sections = {
         key: Section(key, value, "id", MOMENT, MOMENT, ("tag",), ("other",), {"x": 1})
         for key, value in values.items()
@@ -331,7 +331,7 @@ def test_no_file_breaks_the_reader(text: str) -> None:
 
 
 @pytest.mark.parametrize("inner", ["&a0 [x, x, x, x, x, x, x, x, x]", "&a0 {x: *a0}", "&a0 [*a0]"])
-def test_a_file_says_no_more_than_stands_in_it(inner: str) -> None:
+def test_yaml_alias_bombs_are_refused(inner: str) -> None:
     """Nine aliases of nine aliases, twenty deep, are a billion of billions; one of itself never ends."""
     levels = "".join(f"    a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20))
     front = f"entries:\n  k:\n    metadata:\n    a0: {inner}\n{levels}    tags: *a19\n"
@@ -361,7 +361,7 @@ async def test_the_pipeline_extracts_links_suggests_and_clusters(opened: Any, te
     assert {path.name for path in (root / tenant / "alice").glob("*.md")} == {"profile.md", "event.md", "activity.md"}
 
 
-def test_a_folder_of_an_earlier_version_takes_its_new_name_and_nobody_elses(tmp_path: Path) -> None:
+def test_folder_of_earlier_version_is_renamed(tmp_path: Path) -> None:
     from keeps.memory.providers.markdown.folders import MarkdownFolders
 
     folders = MarkdownFolders(tmp_path, None, None, utc_now)  # type: ignore[arg-type]
@@ -406,7 +406,7 @@ async def test_a_disk_that_takes_nothing_changes_nothing(tmp_path: Path, monkeyp
     assert not list((tmp_path / "m").glob(".*.tmp"))
 
 
-async def test_a_text_that_is_sent_again_is_taken_in_once(opened: Any, tenant: str) -> None:
+async def test_resent_text_is_added_once(opened: Any, tenant: str) -> None:
     keeps, _ = opened
     memory = keeps.memory(Scope(tenant, "alice"))
     text = "My name is Ada. I moved to Turin yesterday. The kettle is on."
@@ -424,7 +424,7 @@ async def test_a_text_that_is_sent_again_is_taken_in_once(opened: Any, tenant: s
     assert len(await memory.append_markdown(text)) == 3, "another request says it again"
 
 
-async def test_a_text_that_broke_off_goes_on_when_it_is_sent_again(tmp_path: Path) -> None:
+async def test_interrupted_text_resumes_on_resend(tmp_path: Path) -> None:
     told: list[Any] = []
     away = True
 

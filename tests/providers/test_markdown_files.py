@@ -106,7 +106,7 @@ async def test_section_that_moved_to_another_file_is_not_deleted(tmp_path: Path)
     assert edits == [("written", "event", "idea")]
 
 
-async def test_key_in_two_files_is_listed_once_reported_and_deleted_from_both(tmp_path: Path) -> None:
+async def test_duplicate_key_is_reported_and_deleted_from_both(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("## Idea\n\nSail in a storm.\n")
     (tmp_path / "b.md").write_text("## Idea\n\nSail in the sun.\n")
     notes = provider(tmp_path)
@@ -283,7 +283,7 @@ async def test_json_that_cannot_be_stored_is_text(tmp_path: Path, body: str) -> 
 @pytest.mark.parametrize(
     "text", ["## %00\n\nx\n", f"## long\n\n{'word ' * 80_000}\n", "---\nkeeps: mine\n---\n## a\n\nx\n"]
 )
-def test_what_no_entry_can_be_is_reported(text: str) -> None:
+def test_invalid_entries_are_reported(text: str) -> None:
     with pytest.raises(UnreadableError):
         parse(text, "x")
 

@@ -99,7 +99,7 @@ async def test_all_tiers_are_asked_and_fused(moods: Any, tenant: str) -> None:
     assert found.hits[0].memory.memory_id == (await memory.recall("tea")).hits[0].memory.memory_id, "ids stay"
 
 
-async def test_scope_and_providers_choose_who_is_asked(moods: Any, tenant: str) -> None:
+async def test_scope_and_providers_select_sources(moods: Any, tenant: str) -> None:
     keeps, troubles = moods
     memory = keeps.memory(Scope(tenant, "alice", session_id="s"))
     await memory.remember("Tea is served at five.")
@@ -129,7 +129,7 @@ async def test_scope_and_providers_choose_who_is_asked(moods: Any, tenant: str) 
     }
 
 
-async def test_the_same_key_comes_once_from_the_nearest_tier(moods: Any, tenant: str) -> None:
+async def test_same_key_comes_from_nearest_tier(moods: Any, tenant: str) -> None:
     keeps, _ = moods
     memory = keeps.memory(Scope(tenant, "alice", session_id="s"))
     await memory.remember("The plan is to sail.", namespace="trip", key="plan")
@@ -145,9 +145,7 @@ async def test_the_same_key_comes_once_from_the_nearest_tier(moods: Any, tenant:
 
 
 @pytest.mark.parametrize("trouble", ["slow", "broken"])
-async def test_a_troubled_provider_costs_at_most_its_timeout_and_is_named(
-    moods: Any, tenant: str, trouble: str
-) -> None:
+async def test_slow_provider_is_named_after_timeout(moods: Any, tenant: str, trouble: str) -> None:
     keeps, troubles = moods
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.remember("Tea is served at five.")
@@ -202,7 +200,7 @@ async def test_forgetting_reaches_every_provider_that_holds_the_key(moods: Any, 
         await memory.forget(namespace="trip", key="other")
 
 
-async def test_a_provider_is_registered_once_in_each_tenant_that_meets_it(moods: Any, tenant: str) -> None:
+async def test_provider_is_registered_once_per_tenant(moods: Any, tenant: str) -> None:
     keeps, _ = moods
     for user in ("alice", "bob"):
         await keeps.memory(Scope(tenant, user)).write_entry("notes", "k", "v")
@@ -216,7 +214,7 @@ async def test_a_provider_is_registered_once_in_each_tenant_that_meets_it(moods:
         await keeps.memory(Scope(tenant, "alice")).provider("nobody")
 
 
-async def test_with_the_database_alone_it_is_one_round_trip(memory: LocalMemory, monkeypatch: Any) -> None:
+async def test_database_recall_is_one_round_trip(memory: LocalMemory, monkeypatch: Any) -> None:
     await memory.remember("Tea is served at five.")
     asked: list[str] = []
     inner = memory.keeps.service(RecallService).recall
@@ -273,7 +271,7 @@ def test_a_breaker_rests_after_three_failures_in_a_row() -> None:
     assert breaker.is_open()
 
 
-def test_merging_prefers_what_several_found() -> None:
+def test_merging_prefers_common_hits() -> None:
     def hit(name: str, tier: str) -> Hit:
         return Hit.model_construct(
             memory=Memory.model_construct(content=name), score=1.0, provider_id=name, tier=tier, explanation=None
@@ -288,7 +286,7 @@ def test_merging_prefers_what_several_found() -> None:
     assert len(merge([one, other], {}, 1, explain=False)) == 1
 
 
-async def test_what_anothers_provider_did_is_in_the_log_without_what_it_holds(moods: Any, tenant: str) -> None:
+async def test_foreign_provider_events_contain_no_content(moods: Any, tenant: str) -> None:
     keeps, _ = moods
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.write_entry("notes", "cake", "Cake with the tea on Sunday.")

@@ -36,7 +36,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
-async def test_signs_are_read_once_and_follow_what_changes(made: Keeps, tenant: str, read: list[int]) -> None:
+async def test_cached_signs_follow_changes(made: Keeps, tenant: str, read: list[int]) -> None:
     memory = made.memory(Scope(tenant, "alice"))
     said = texts(1_600, 8)
     receipts = await memory.remember_many([{"content": text} for text in said[:1_000]], index="now")
@@ -52,7 +52,7 @@ async def test_signs_are_read_once_and_follow_what_changes(made: Keeps, tenant: 
     assert (await memory.recall(said[7], scope="indexed", limit=1)).hits[0].memory.content == said[7]
 
 
-async def test_nobody_is_answered_from_what_another_keeps(made: Keeps, tenant: str, read: list[int]) -> None:
+async def test_cache_is_separate_for_each_audience(made: Keeps, tenant: str, read: list[int]) -> None:
     alice, bob, elsewhere = Scope(tenant, "alice"), Scope(tenant, "bob"), Scope(f"{tenant}-2", "alice")
     said = texts(600, 9)
     await made.memory(alice).remember_many([{"content": text} for text in said], index="now")
@@ -68,7 +68,7 @@ async def test_nobody_is_answered_from_what_another_keeps(made: Keeps, tenant: s
     assert len(read) == 2
 
 
-async def test_a_misspelt_word_is_not_compared_with_those_of_another_agent(made: Keeps, tenant: str) -> None:
+async def test_misspelt_word_ignores_words_of_other_agents(made: Keeps, tenant: str) -> None:
     alice = Scope(tenant, "alice", agent_id="one")
     said = [{"content": f"przybylski was there {n}", "kind": "episodic"} for n in range(600)]
     await made.memory(alice).remember_many(said, index="later")
@@ -82,7 +82,7 @@ async def test_a_misspelt_word_is_not_compared_with_those_of_another_agent(made:
     }
 
 
-async def test_what_is_erased_is_not_kept(made: Keeps, tenant: str) -> None:
+async def test_erased_data_leaves_cache(made: Keeps, tenant: str) -> None:
     alice = made.memory(Scope(tenant, "alice"))
     receipts = await alice.remember_many([{"content": text} for text in texts(600, 10)], index="now")
     held = made.service(RecallService)._arms._signs._kept  # noqa: SLF001
@@ -96,7 +96,7 @@ async def test_what_is_erased_is_not_kept(made: Keeps, tenant: str) -> None:
         assert held.get((tenant, "alice", "current", "main")) is None
 
 
-async def test_what_does_not_fit_is_read_in_parts(made: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_oversized_entries_are_read_in_parts(made: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = made.memory(Scope(tenant, "alice"))
     said = texts(1_600, 11)
     for part in (said[:800], said[800:]):
@@ -106,7 +106,7 @@ async def test_what_does_not_fit_is_read_in_parts(made: Keeps, tenant: str, monk
         assert (await memory.recall(text, scope="indexed", limit=1)).hits[0].memory.content == text
 
 
-async def test_what_nobody_uses_goes_by_itself() -> None:
+async def test_unused_cache_entries_expire() -> None:
     held: TtlCache[str, int] = TtlCache(room=10, seconds=0.05)
     held.put("a", 1, 4)
     held.put("b", 2, 4)

@@ -23,13 +23,13 @@ CLUSTERS = [
 
 
 @given(st.text(max_size=60))
-def test_width_changes_no_offset(text: str) -> None:
+def test_width_folding_keeps_offsets(text: str) -> None:
     assert len(plain_width(text)) == len(text)
     assert plain_width(plain_width(text)) == plain_width(text)
 
 
 @given(st.lists(st.sampled_from(CLUSTERS), max_size=12), st.integers(0, 40))
-def test_a_cut_leaves_clusters_whole(clusters: list[str], most: int) -> None:
+def test_cut_keeps_grapheme_clusters_whole(clusters: list[str], most: int) -> None:
     text = "".join(clusters)
     whole = {len("".join(clusters[:count])) for count in range(len(clusters) + 1)}
     cut = cut_at(text, most)
@@ -39,14 +39,14 @@ def test_a_cut_leaves_clusters_whole(clusters: list[str], most: int) -> None:
 
 
 @given(st.text(max_size=60))
-def test_the_known_form_is_one(text: str) -> None:
+def test_known_form_is_idempotent(text: str) -> None:
     assert known_form(known_form(text)) == known_form(text)
 
 
 @pytest.mark.parametrize("text", ["insur-\nance", "insur-\r\n  ance", "insur\u00ad\nance", "insur\u00adance"])
-def test_a_word_that_is_broken_at_the_end_of_a_line_is_found(text: str) -> None:
+def test_word_broken_across_lines_is_found(text: str) -> None:
     assert "insurance" in words_of(f"The {text} is due.")
 
 
-def test_words_that_a_hyphen_joins_stay_words() -> None:
+def test_hyphenated_words_stay_words() -> None:
     assert {"well", "known", "wellknown"} <= set(words_of("well-\nknown"))

@@ -116,7 +116,7 @@ def words_plan_is_by_index(text: str) -> None:
     assert "using vector_bits_pkey" in text
 
 
-async def test_words_are_read_by_their_lists_under_row_security(big: asyncpg.Connection) -> None:
+async def test_postings_are_read_by_index_under_row_security(big: asyncpg.Connection) -> None:
     asked = "big", ["", "user-3"], ["current"]
     text = await plan(big, QUERIES["recall_words"].text, *asked, ["w3", "common"], "x", 52, 11, 1_000)
     words_plan_is_by_index(text)
@@ -159,7 +159,7 @@ async def test_without_statistics_each_candidate_is_looked_up(server: Any, fresh
     assert 3 * len(ids) <= read <= 20 * len(ids), text
 
 
-async def test_what_others_read_costs_no_recall(server: Any, fresh_database: Any) -> None:
+async def test_accesses_of_others_do_not_slow_recall(server: Any, fresh_database: Any) -> None:
     """Counts of readings are of the tenant: nobody's look-up may go through those of the others."""
     name = await fresh_database()
     admin = await asyncpg.connect(server.url("postgres", name))
@@ -187,7 +187,7 @@ async def test_what_others_read_costs_no_recall(server: Any, fresh_database: Any
     await app.close()
 
 
-async def test_words_of_somebody_alone_are_read_by_their_lists_too(server: Any, fresh_database: Any) -> None:
+async def test_private_postings_are_read_by_index(server: Any, fresh_database: Any) -> None:
     """Where nearly all rows are of one user, a scan of the table looks cheap to who expects to stop early."""
     name = await fresh_database()
     admin = await asyncpg.connect(server.url("postgres", name))
@@ -202,7 +202,7 @@ async def test_words_of_somebody_alone_are_read_by_their_lists_too(server: Any, 
     words_plan_is_by_index(text)
 
 
-async def test_without_a_tenant_nothing_is_even_scanned(big: asyncpg.Connection) -> None:
+async def test_without_tenant_nothing_is_scanned(big: asyncpg.Connection) -> None:
     lines = [row[0] for row in await big.fetch("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM keeps.memories")]
     assert any("One-Time Filter" in line or "never executed" in line or "rows=0" in line for line in lines)
 
@@ -221,7 +221,7 @@ async def test_lists_read_an_index_in_order(big: asyncpg.Connection) -> None:
     assert "Seq Scan" not in text
 
 
-async def test_what_a_context_always_tells_has_an_index_of_its_own(big: asyncpg.Connection) -> None:
+async def test_stable_context_uses_its_own_index(big: asyncpg.Connection) -> None:
     from keeps.memory.context.sources import QUERIES as CONTEXT
 
     now = datetime.now(UTC)
@@ -245,7 +245,7 @@ async def test_pages_by_number_read_one_owners_rows(big: asyncpg.Connection) -> 
 
 @pytest.mark.parametrize("parts_at_once", [64, 1])
 @pytest.mark.parametrize("plan_cache_mode", ["force_custom_plan", "force_generic_plan"])
-async def test_at_size_all_rows_come_and_they_are_the_right_ones(
+async def test_large_audience_returns_all_correct_rows(
     big: asyncpg.Connection, plan_cache_mode: str, parts_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "PARTS_AT_ONCE", parts_at_once)
@@ -281,7 +281,7 @@ async def test_at_size_all_rows_come_and_they_are_the_right_ones(
     assert hits / 200 >= 0.99
 
 
-async def test_the_door_asks_for_generic_plans(database: Database, tenant: str) -> None:
+async def test_sessions_use_generic_plans(database: Database, tenant: str) -> None:
     from keeps.store.db.statements import Statement
 
     async with database.scoped(Scope(tenant, "alice")) as tx:

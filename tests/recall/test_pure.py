@@ -39,7 +39,7 @@ from keeps_client.models.recall import WEAK_RELEVANCE
 
 
 @given(st.text())
-def test_any_text_has_terms_that_can_be_packed(text: str) -> None:
+def test_terms_of_any_text_can_be_packed(text: str) -> None:
     counts = Counter(terms_of(text))
     packed = pack(counts)
     assert packed.words.split(" ") == (list(counts) or [""])
@@ -73,7 +73,7 @@ def test_terms(text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("letter", ["ก", "ກ", "ក", "က", "a", "א", "क"])
-def test_signs_piled_on_a_letter_make_no_long_terms(letter: str) -> None:
+def test_stacked_combining_marks_make_no_long_terms(letter: str) -> None:
     marks = "\u0e31\u0e34\u0301\u0323\u05b4\u0eb4\u17b7\u102d\u0e48"
     random = np.random.default_rng(1)
     piled = letter + "".join(random.choice(list(marks), 5_000)) + letter
@@ -101,7 +101,7 @@ def test_words_keep_their_order_and_are_not_stemmed() -> None:
         ("Di mana Budi tinggal?", "indonesian"),
     ],
 )
-def test_the_language_of_a_short_text(text: str, language: str) -> None:
+def test_language_of_short_text_is_detected(text: str, language: str) -> None:
     assert language_of(text) == language
 
 
@@ -110,7 +110,7 @@ def test_each_language_has_its_stemmer() -> None:
 
 
 @given(st.integers(0, 40), st.integers(0, 2**32 - 1))
-def test_packed_tokens_are_close_to_what_was_packed(count: int, seed: int) -> None:
+def test_packed_tokens_approximate_originals(count: int, seed: int) -> None:
     vectors = np.random.default_rng(seed).normal(size=(count, DIMENSIONS)).astype(np.float32)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     packed = pack_tokens(vectors)
@@ -120,7 +120,7 @@ def test_packed_tokens_are_close_to_what_was_packed(count: int, seed: int) -> No
 
 
 @given(st.integers(1, 6), st.lists(st.integers(0, 5), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
-def test_max_similarity_is_what_its_definition_says(words: int, lengths: list[int], seed: int) -> None:
+def test_max_similarity_matches_definition(words: int, lengths: list[int], seed: int) -> None:
     random = np.random.default_rng(seed)
     query = random.normal(size=(words, DIMENSIONS)).astype(np.float32)
     weights = random.uniform(0.1, 2, words).astype(np.float32)
@@ -140,7 +140,7 @@ def matches_of(frequencies: list[list[int]], lengths: list[int], sessions: list[
     return TextMatches(dense.shape[1], *where, dense[rows, columns], *of)
 
 
-def test_a_conversation_is_scored_by_all_of_its_turns() -> None:
+def test_conversation_score_uses_all_turns() -> None:
     turns = [[2, 0], [0, 1], [1, 0], [0, 3], [1, 1]]
     matches = matches_of(turns, [4, 6, 8, 5, 3], [7, 0, 7, -9, 5])
     got = score_sessions(matches, np.array([1.0, 2.0]))
@@ -159,7 +159,7 @@ def test_a_conversation_is_scored_by_all_of_its_turns() -> None:
     assert not score_sessions(matches_of([[1, 0]], [1], [4]), np.ones(2)).any()
 
 
-def test_bm25_is_the_textbooks() -> None:
+def test_bm25_matches_textbook() -> None:
     # of tea and cup: "tea tea cup", "tea", "cup cup cup saucer saucer"
     matches = matches_of([[2, 1], [1, 0], [0, 3]], [3, 1, 5], [0, 0, 0])
     assert matches.held_by().tolist() == [2, 2]
@@ -186,7 +186,7 @@ HELD = st.lists(
 @given(
     HELD, st.integers(0, 30), st.booleans(), st.sets(st.sampled_from(WORDS)), st.sets(st.sampled_from(["", "alice"]))
 )
-def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
+def test_postings_match_memory_words(
     memories: list[tuple[tuple[str, str], int, int, dict[str, int]]],
     folded: int,
     sparse: bool,
@@ -279,7 +279,7 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
     assert scored.best(5).tolist() == [positions[row] for row in order[:5]]
 
 
-def test_points_are_added_to_what_is_there_and_to_what_is_new() -> None:
+def test_points_are_added_to_old_and_new_candidates() -> None:
     scored = WordScores(Layout([Postings("a", "current", 9, 9, 9)]), np.array([2, 5]), np.array([1.0, 2]), np.ones(2))
     scored.add(np.array([1, 5]), np.array([0.5, 0.5]))
     assert (scored.positions.tolist(), scored.text.tolist()) == ([1, 2, 5], [0.5, 1, 2.5])
@@ -309,7 +309,7 @@ def test_vectors_with_the_nearest_signs_pass(count: int, dimensions: int, seed: 
 
 
 @given(st.text(alphabet="ab.\n ", max_size=400), st.integers(0, 2**32 - 1))
-def test_a_passage_is_made_of_whole_sentences(text: str, seed: int) -> None:
+def test_passage_consists_of_whole_sentences(text: str, seed: int) -> None:
     spans = [(at, at + 1) for at, letter in enumerate(text) if letter.isalnum()]
     random = np.random.default_rng(seed)
     nearness = random.uniform(size=(len(spans), 3)).astype(np.float32)
@@ -327,7 +327,7 @@ def test_a_passage_is_made_of_whole_sentences(text: str, seed: int) -> None:
         assert nearness[inside].max(axis=0).sum() >= 0.9 * whole - 1e-4
 
 
-def test_a_passage_of_many_short_or_one_endless_sentence_is_short_enough() -> None:
+def test_passage_length_is_limited() -> None:
     for text in ("a. " * 2_000 + "a.", "a " * 2_000 + "a", "我喜欢喝茶。" * 400):
         spans = [(at, at + 1) for at, letter in enumerate(text) if letter.isalnum()]
         nearness = np.random.default_rng(2).uniform(size=(len(spans), 4)).astype(np.float32)
@@ -338,7 +338,7 @@ def test_a_passage_of_many_short_or_one_endless_sentence_is_short_enough() -> No
 
 
 @given(st.data())
-def test_what_is_kept_of_signs_is_what_would_be_read(data: st.DataObject) -> None:
+def test_cached_signs_match_stored_signs(data: st.DataObject) -> None:
     """Whatever rows changed, came and went since: each has the version and the entries of the last reading."""
     kept = None
     rows: dict[int, tuple[str, bytes]] = {}
@@ -378,21 +378,21 @@ def test_what_is_kept_of_signs_is_what_would_be_read(data: st.DataObject) -> Non
         ("анна", "анны"),
     ],
 )
-def test_a_misspelt_name_is_found_among_other_words(word: str, meant: str) -> None:
+def test_misspelt_name_is_found_among_other_words(word: str, meant: str) -> None:
     others = sorted({meant, "table", "melon", "carol", "kitchen", "björnson", "norwegian", "анатомия", "x"})
     assert next(iter(alike(word, Vocabulary(others)))) == meant
     assert alike(word, Vocabulary([])) == {}
 
 
 @given(st.text(min_size=4, max_size=12), st.lists(st.text(min_size=1, max_size=12).filter(lambda t: " " not in t)))
-def test_any_words_can_be_compared(word: str, others: list[str]) -> None:
+def test_word_comparison_accepts_any_text(word: str, others: list[str]) -> None:
     found = alike(word, Vocabulary([*others, word.replace(" ", "-")]))
     assert all(0.45 <= how <= 1 for how in found.values())
     assert 1 <= len(first_letters(word)) <= 12
 
 
 @given(st.lists(st.floats(-1e6, 1e6) | st.just(float("nan")), max_size=20))
-def test_normalised_scores_lie_between_zero_and_one_in_the_same_order(values: list[float]) -> None:
+def test_normalized_scores_keep_order_between_0_and_1(values: list[float]) -> None:
     normalised = fusion.normalise(np.array(values))
     assert np.all((normalised >= 0) & (normalised <= 1))
     known = [(value, got) for value, got in zip(values, normalised, strict=True) if value == value]
@@ -449,7 +449,7 @@ def ranking(count: int, seed: int) -> Ranking:
 
 
 @given(st.integers(1, 40), st.integers(0, 10_000), st.integers(1, 10_000))
-def test_relevance_is_known_where_something_was_measured(count: int, seed: int, memories: int) -> None:
+def test_relevance_exists_if_anything_was_measured(count: int, seed: int, memories: int) -> None:
     found = candidates(count, seed)
     question = relevance.question_of("tea cup", memories, {"": 5.0, "tea": 5.0, "cup": 2.0})
     got = relevance.relevances(found, question, nothing_known=False)
@@ -463,7 +463,7 @@ def test_relevance_is_known_where_something_was_measured(count: int, seed: int, 
     assert np.array_equal(weak, np.minimum(got, weak.max())), "the order stays"
 
 
-def test_without_vectors_relevance_is_the_share_of_words() -> None:
+def test_relevance_without_vectors_is_word_share() -> None:
     found = candidates(20, 1)
     assert relevance.question_of("the", 10, {"": 5.0}) is None
     near = relevance.nearness(found)
@@ -477,7 +477,7 @@ def test_without_vectors_relevance_is_the_share_of_words() -> None:
 
 
 @given(st.integers(0, 40), st.integers(0, 10_000))
-def test_a_ranking_holds_each_candidate_once_and_its_parts_add_up(count: int, seed: int) -> None:
+def test_ranking_parts_add_up_for_unique_candidates(count: int, seed: int) -> None:
     found = ranking(count, seed)
     assert sorted(found.order) == list(range(count))
     assert np.allclose(found.total, np.sum([part.points for part in found.parts], axis=0))
@@ -485,7 +485,7 @@ def test_a_ranking_holds_each_candidate_once_and_its_parts_add_up(count: int, se
 
 
 @given(st.integers(2, 40), st.integers(0, 10_000), st.data())
-def test_a_reranker_orders_what_it_read_and_nothing_else(count: int, seed: int, data: st.DataObject) -> None:
+def test_reranker_reorders_only_its_candidates(count: int, seed: int, data: st.DataObject) -> None:
     before = ranking(count, seed)
     read = before.order[: data.draw(st.integers(2, count))]
     answers = data.draw(st.lists(st.floats(-15, 15), min_size=len(read), max_size=len(read)))
@@ -498,7 +498,7 @@ def test_a_reranker_orders_what_it_read_and_nothing_else(count: int, seed: int, 
     assert before.reranked(before.order, [1.0] * count).order == before.order
 
 
-def test_what_all_candidates_share_tells_none_from_another() -> None:
+def test_features_shared_by_all_change_no_order() -> None:
     random = np.random.default_rng(3)
     shared, own = random.normal(size=16) * 5, random.normal(size=(30, 16))
     vectors = (own + shared).astype(np.float32)
@@ -513,7 +513,7 @@ def test_what_all_candidates_share_tells_none_from_another() -> None:
     assert got.argmax() == 4
 
 
-def test_a_conversation_is_as_near_as_its_turns_together() -> None:
+def test_conversation_similarity_combines_turns() -> None:
     best = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.9, 0.9], [0.3, 0.3]], dtype=np.float32)
     weights = np.array([1.0, 3.0], dtype=np.float32)
     got = fusion.of_sessions(best, weights, ["a", "a", "b", None, "c"])
@@ -525,7 +525,7 @@ def test_a_conversation_is_as_near_as_its_turns_together() -> None:
     assert not fusion.of_sessions(best, weights, [None] * 5).any()
 
 
-def test_of_two_like_memories_the_newer_comes_first() -> None:
+def test_newer_of_similar_memories_comes_first() -> None:
     both = candidates(2, 1)
     both.sentences = np.array([[1.0, 0], [0.9, 0.1]], dtype=np.float32)
     both.begins = np.array([1, 2])
@@ -548,7 +548,7 @@ def test_of_two_like_memories_the_newer_comes_first() -> None:
         ("2021 or 2022", []),
     ],
 )
-def test_dates_in_questions(query: str, expected: list[tuple[int | None, ...]]) -> None:
+def test_dates_in_questions_are_found(query: str, expected: list[tuple[int | None, ...]]) -> None:
     assert cues.dates_in(query) == expected
 
 
@@ -559,7 +559,7 @@ def test_dates_match_whole_or_half() -> None:
     ] == [1.0, 0.5, 1.0, 0.0]
 
 
-def test_advice_is_told_from_other_questions() -> None:
+def test_advice_questions_are_recognized() -> None:
     assert cues.preferences_behind("Can you recommend a restaurant in Rome?") == (
         "I prefer restaurant rome",
         "I dislike restaurant rome",
@@ -571,7 +571,7 @@ def test_advice_is_told_from_other_questions() -> None:
 
 
 @given(st.text(), st.text())
-def test_cues_take_any_text(query: str, text: str) -> None:
+def test_cues_accept_any_text(query: str, text: str) -> None:
     cues.dates_in(query)
     cues.preferences_behind(query)
     cues.states_preference(text, None)

@@ -26,7 +26,7 @@ def contents(result: Any) -> list[str]:
     return [hit.memory.content for hit in result.hits]
 
 
-async def test_meaning_is_found_without_a_shared_word(memory: LocalMemory) -> None:
+async def test_memory_is_found_without_shared_words(memory: LocalMemory) -> None:
     for text in (
         "Alice is allergic to peanuts.",
         "The car is parked on the third floor.",
@@ -39,7 +39,7 @@ async def test_meaning_is_found_without_a_shared_word(memory: LocalMemory) -> No
     assert contents(await memory.recall("where is the vehicle?", limit=1)) == ["The car is parked on the third floor."]
 
 
-async def test_rare_words_and_other_scripts_are_found_by_their_words(memory: LocalMemory) -> None:
+async def test_rare_words_and_other_scripts_are_found(memory: LocalMemory) -> None:
     texts = [
         "Ticket ZX-4471-Q is waiting for review.",
         "我喜欢喝乌龙茶",
@@ -52,7 +52,7 @@ async def test_rare_words_and_other_scripts_are_found_by_their_words(memory: Loc
         assert contents(await memory.recall(query, limit=1)) == [texts[expected]], query
 
 
-async def test_what_answers_is_relevant_and_what_is_about_nothing_is_not(memory: LocalMemory) -> None:
+async def test_only_answers_are_relevant(memory: LocalMemory) -> None:
     answers = {
         "Where does Alice work?": "Alice works for Nordwind in Oslo.",
         "what's my sister called?": "My sister is called Tove and lives in Bergen.",
@@ -73,7 +73,7 @@ async def test_what_answers_is_relevant_and_what_is_about_nothing_is_not(memory:
         assert found.hits, "nothing is left out by default"
 
 
-async def test_a_script_that_the_model_cannot_read_is_as_relevant_as_its_words(memory: LocalMemory) -> None:
+async def test_unread_script_is_scored_by_words(memory: LocalMemory) -> None:
     await memory.remember_many([{"content": text} for text in ("株価は三千円です", "猫が好きです", "My cat is grey.")])
     hits = (await memory.recall("株価はいくらですか")).hits
     assert hits[0].memory.content == "株価は三千円です"
@@ -81,7 +81,7 @@ async def test_a_script_that_the_model_cannot_read_is_as_relevant_as_its_words(m
     assert all((hit.relevance or 0.0) < WEAK_RELEVANCE for hit in hits[1:])
 
 
-async def test_a_misspelt_name_finds_its_owner(memory: LocalMemory) -> None:
+async def test_misspelt_name_finds_memory(memory: LocalMemory) -> None:
     await memory.remember_many(
         [
             {"content": f"{name} called about the invoice."}
@@ -91,7 +91,7 @@ async def test_a_misspelt_name_finds_its_owner(memory: LocalMemory) -> None:
     assert contents(await memory.recall("Przybilsky", limit=1)) == ["Przybylski called about the invoice."]
 
 
-async def test_a_memory_without_a_vector_is_found_by_its_words_from_the_first_moment(
+async def test_memory_without_vector_is_found_by_words(
     app_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexing, "SETTLE_SECONDS", 0.0)
@@ -110,7 +110,7 @@ async def test_a_memory_without_a_vector_is_found_by_its_words_from_the_first_mo
         assert (await keeps.status()).pending >= 1
 
 
-async def test_the_index_catches_up_by_itself(memory: LocalMemory, keeps: Keeps) -> None:
+async def test_index_catches_up_by_itself(memory: LocalMemory, keeps: Keeps) -> None:
     receipts = await memory.remember_many(
         [{"content": f"The {animal} sleeps."} for animal in ("fox", "bear", "owl")], index="later"
     )
@@ -119,7 +119,7 @@ async def test_the_index_catches_up_by_itself(memory: LocalMemory, keeps: Keeps)
     assert {hit.tier for hit in (await memory.recall("sleeping animals")).hits} == {"indexed"}
 
 
-async def test_who_said_it_and_the_turns_around_help(memory: LocalMemory) -> None:
+async def test_speaker_and_neighbouring_turns_improve_rank(memory: LocalMemory) -> None:
     start = datetime(2026, 3, 1, tzinfo=UTC)
     turns = [
         ("Ann", "Where did you go last summer?"),
@@ -147,7 +147,7 @@ async def test_who_said_it_and_the_turns_around_help(memory: LocalMemory) -> Non
     assert {"tokens", "vector", "text", "neighbours"} <= parts
 
 
-async def test_an_explanation_adds_up_to_the_score(memory: LocalMemory) -> None:
+async def test_explanation_adds_up_to_score(memory: LocalMemory) -> None:
     await memory.remember_many(
         [{"content": f"Fact number {n} about rivers and lakes.", "importance": n / 10} for n in range(10)]
     )
@@ -159,14 +159,14 @@ async def test_an_explanation_adds_up_to_the_score(memory: LocalMemory) -> None:
     assert (await memory.recall("rivers")).hits[0].explanation is None
 
 
-async def test_each_hit_says_which_words_of_the_question_it_holds(memory: LocalMemory) -> None:
+async def test_hit_lists_its_matched_terms(memory: LocalMemory) -> None:
     await memory.remember_many([{"content": text} for text in ("A red kettle.", "A red boat.", "The train leaves.")])
     found = await memory.recall("the red kettle", explain=True)
     told = {hit.memory.content: hit.explanation.matched_terms for hit in found.hits}
     assert told == {"A red kettle.": ["red", "kettl"], "A red boat.": ["red"], "The train leaves.": []}
 
 
-async def test_a_word_that_was_said_makes_nothing_else_relevant(memory: LocalMemory) -> None:
+async def test_matched_word_makes_no_other_hit_relevant(memory: LocalMemory) -> None:
     """One word is found whole, so the best hit says nothing of the others."""
     texts = ("Alice is allergic to peanuts.", "I take my tea with lemon.", "Bob plays chess on Sundays.")
     await memory.remember_many([{"content": text} for text in texts])
@@ -176,7 +176,7 @@ async def test_a_word_that_was_said_makes_nothing_else_relevant(memory: LocalMem
         assert relevant == [texts[expected]], (question, relevant)
 
 
-async def test_nobody_tells_by_the_time_that_another_asked_the_same(keeps: Keeps, tenant: str) -> None:
+async def test_question_cache_reveals_no_other_users_questions(keeps: Keeps, tenant: str) -> None:
     alice, bob = (keeps.memory(Scope(tenant, name)) for name in ("alice", "bob"))
     asked: list[str] = []
     embed_query = keeps.service(RecallService)._embedder.embed_query
@@ -194,13 +194,13 @@ async def test_nobody_tells_by_the_time_that_another_asked_the_same(keeps: Keeps
     assert asked == ["Where is the harbour?"] * 2, "once for each user"
 
 
-async def test_of_a_long_question_the_beginning_is_looked_for_by_words(memory: LocalMemory) -> None:
+async def test_long_question_is_searched_by_its_beginning(memory: LocalMemory) -> None:
     await memory.remember_many([{"content": text} for text in ("The zebra sleeps.", "The walrus sleeps.")])
     found = await memory.recall("the zebra " + "and so on and so forth " * 400 + "the walrus", explain=True)
     assert [each for hit in found.hits for each in hit.explanation.matched_terms] == ["zebra"]
 
 
-async def test_the_second_stage_can_be_left_out(memory: LocalMemory) -> None:
+async def test_second_stage_is_optional(memory: LocalMemory) -> None:
     await memory.remember_many([{"content": text} for text in ("The harbour is busy.", "The market is busy.")])
     for rerank, expected in ((None, True), (False, False)):
         hits = (await memory.recall("harbour", rerank=rerank, explain=True)).hits
@@ -208,7 +208,7 @@ async def test_the_second_stage_can_be_left_out(memory: LocalMemory) -> None:
         assert hits[0].memory.content == "The harbour is busy."
 
 
-async def test_a_stated_preference_answers_a_question_for_advice(memory: LocalMemory) -> None:
+async def test_stated_preference_answers_advice_question(memory: LocalMemory) -> None:
     await memory.remember_many(
         [
             {"content": text}
@@ -229,7 +229,7 @@ async def test_a_stated_preference_answers_a_question_for_advice(memory: LocalMe
     assert not any(part.name == "stated" for hit in hits for part in hit.explanation.parts)
 
 
-async def test_a_key_in_the_question_finds_its_memory(memory: LocalMemory) -> None:
+async def test_key_in_question_finds_memory(memory: LocalMemory) -> None:
     await memory.remember_many(
         [{"content": f"value {n}", "namespace": "config", "key": f"setting-{n}"} for n in range(20)]
     )
@@ -257,7 +257,7 @@ async def test_a_key_in_the_question_finds_its_memory(memory: LocalMemory) -> No
         ({}, {"a", "b", "c", "d"}),
     ],
 )
-async def test_a_question_can_be_narrowed(
+async def test_recall_accepts_filters(
     memory: LocalMemory, keeps: Keeps, tenant: str, arguments: dict[str, Any], expected: set[str]
 ) -> None:
     await memory.remember_many(
@@ -310,7 +310,7 @@ async def test_a_question_can_be_narrowed(
         {"min_importance": 2},
     ],
 )
-async def test_questions_that_make_no_sense_are_refused(memory: LocalMemory, arguments: dict[str, Any]) -> None:
+async def test_invalid_questions_are_refused(memory: LocalMemory, arguments: dict[str, Any]) -> None:
     with pytest.raises(ValidationFailedError):
         await memory.recall(**{"query": "x", **arguments})
 
@@ -321,12 +321,12 @@ async def test_odd_questions_get_an_answer(memory: LocalMemory, query: str) -> N
     assert len((await memory.recall(query)).hits) <= 1
 
 
-async def test_an_empty_memory_answers_with_nothing(memory: LocalMemory) -> None:
+async def test_empty_memory_returns_no_hits(memory: LocalMemory) -> None:
     result = await memory.recall("anything")
     assert (result.hits, result.partial) == ([], False)
 
 
-async def test_as_many_hits_come_as_are_asked_for(memory: LocalMemory) -> None:
+async def test_limit_sets_number_of_hits(memory: LocalMemory) -> None:
     await memory.remember_many(
         [{"content": f"Sheep number {n} jumps over the fence."} for n in range(250)], index="now"
     )
@@ -336,7 +336,7 @@ async def test_as_many_hits_come_as_are_asked_for(memory: LocalMemory) -> None:
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True) or limit > 1
 
 
-async def test_a_word_of_many_memories_does_not_hide_a_rare_one(app_url: str, tenant: str) -> None:
+async def test_frequent_word_does_not_hide_rare_one(app_url: str, tenant: str) -> None:
     from keeps.base.settings import Settings
     from keeps.bootstrap import open_keeps
 
@@ -350,7 +350,7 @@ async def test_a_word_of_many_memories_does_not_hide_a_rare_one(app_url: str, te
         assert (len(found.hits), found.hits[0].explanation.matched_terms) == (121, ["otter", "river"])
 
 
-async def test_readings_are_counted_without_touching_the_memory(
+async def test_accesses_are_counted_without_changing_memory(
     memory: LocalMemory, keeps: Keeps, server: Any, tenant: str
 ) -> None:
     import asyncpg
@@ -366,9 +366,7 @@ async def test_readings_are_counted_without_touching_the_memory(
     assert (await memory.get(receipt.memory_id)).version == 1
 
 
-async def test_another_model_lives_beside_the_first_until_reindexed(
-    app_url: str, keeps: Keeps, memory: LocalMemory, tenant: str
-) -> None:
+async def test_two_models_coexist_until_reindex(app_url: str, keeps: Keeps, memory: LocalMemory, tenant: str) -> None:
     await memory.remember("The lighthouse keeper has a parrot.")
     async with Keeps.open(database_url=app_url, embedder=_Tiny()) as other:
         changed = other.memory(Scope(tenant, "alice"))
@@ -378,7 +376,7 @@ async def test_another_model_lives_beside_the_first_until_reindexed(
     assert (await memory.recall("bird owner by the sea", limit=1)).hits[0].tier == "indexed"
 
 
-async def test_recall_goes_on_while_many_write(memory: LocalMemory) -> None:
+async def test_recall_works_during_many_writes(memory: LocalMemory) -> None:
     await memory.remember("The anchor.")
     answers = await asyncio.gather(
         *(memory.remember(f"noise {n}", index="later") for n in range(60)),
@@ -421,7 +419,7 @@ class _Behind:
     async def close(self) -> None: ...
 
 
-async def test_what_is_not_indexed_yet_is_found_beside_what_is(
+async def test_unindexed_and_indexed_memories_are_found(
     app_url: str, shared: Any, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexing, "SETTLE_SECONDS", 0.0)
@@ -454,7 +452,7 @@ class _Tiny:
     async def close(self) -> None: ...
 
 
-async def test_a_name_that_is_misspelt_is_found(memory: LocalMemory) -> None:
+async def test_misspelt_name_is_found(memory: LocalMemory) -> None:
     names = "Melanie Caroline Albendazole Gwyneth Björn Nordwind Al-Rashid Mélusine O'Brien Xi Kowalczyk".split()
     for number, name in enumerate(names):
         await memory.remember(f"Note {number}: {name.upper() if number % 2 else name}, who likes hens.", index="later")
@@ -464,7 +462,7 @@ async def test_a_name_that_is_misspelt_is_found(memory: LocalMemory) -> None:
         assert contents(found)[0].startswith(f"Note {number}:"), word
 
 
-async def test_passages_count_from_the_content_whoever_said_it(memory: LocalMemory) -> None:
+async def test_passage_offsets_ignore_speaker(memory: LocalMemory) -> None:
     long = (
         "My name is long. " + "We sat there and said nothing at all. " * 40 + "The password of the cellar is Swordfish."
     )
@@ -477,7 +475,7 @@ async def test_passages_count_from_the_content_whoever_said_it(memory: LocalMemo
     assert hit.passage is None or long[: hit.passage.end]
 
 
-async def test_what_answers_a_question_of_the_other_is_lifted_by_it(memory: LocalMemory) -> None:
+async def test_answer_beside_matching_question_ranks_higher(memory: LocalMemory) -> None:
     said = ["How was the cello lesson with Ms Petrova on Monday?", "Quite hard, my fingers hurt.", "Oh, I am sorry."]
     for place, text in enumerate(said):
         moment = datetime(2026, 1, 1, 12, place, tzinfo=UTC)
@@ -494,7 +492,7 @@ def _parts(hit: Hit) -> list[Explanation.Part]:
     return [] if hit.explanation is None else hit.explanation.parts
 
 
-async def test_what_was_forgotten_or_archived_comes_by_no_arm(memory: LocalMemory) -> None:
+async def test_forgotten_and_archived_memories_appear_in_no_arm(memory: LocalMemory) -> None:
     company = await memory.add_entity("Zorblax")
     texts = ("Zorblax hired Ann.", "Zorblax moved to Bonn.", "Zorblax was sold.")
     for number, text in enumerate(texts):
@@ -510,7 +508,7 @@ async def test_what_was_forgotten_or_archived_comes_by_no_arm(memory: LocalMemor
     assert {hit.memory.content for hit in found.hits} >= {texts[0], texts[2]}
 
 
-async def test_long_texts_of_short_sentences_hold_nobody_up(memory: LocalMemory) -> None:
+async def test_long_texts_of_short_sentences_are_fast(memory: LocalMemory) -> None:
     """The watchdog of the event loop fails this test where they do."""
     for number in range(3):
         await memory.remember(f"{number}. " + "a. b. c. " * 2_000, index="now")
@@ -518,7 +516,7 @@ async def test_long_texts_of_short_sentences_hold_nobody_up(memory: LocalMemory)
     assert all(hit.passage is not None and hit.passage.end <= len(hit.memory.content) for hit in hits)
 
 
-async def test_many_different_words_hold_nobody_up(memory: LocalMemory) -> None:
+async def test_many_different_words_are_fast(memory: LocalMemory) -> None:
     random = np.random.default_rng(4)
     for _ in range(8):
         letters = random.choice(list("abcdefghijklmnopqrstuvwxyz"), (4_000, 8))

@@ -13,7 +13,7 @@ async def relevance(memory: LocalMemory, question: str) -> tuple[str, float]:
     return (hits[0].memory.content, hits[0].relevance or 0.0) if hits else ("", 0.0)
 
 
-async def test_a_question_in_an_unread_script_passes_no_floor_by_common_words(memory: LocalMemory) -> None:
+async def test_common_words_of_unread_script_stay_below_floor(memory: LocalMemory) -> None:
     await memory.remember("私は緑茶が好きです。")
     await memory.remember("犬の名前はポチです。")
     found = await memory.recall("株価はいくらですか", min_relevance=0.3)
@@ -34,7 +34,7 @@ async def test_a_question_in_an_unread_script_passes_no_floor_by_common_words(me
         (["मुझे हरी चाय पसंद है।", "मेरे कुत्ते का नाम रेक्स है।"], "कुत्ते का नाम क्या है?", "शेयर की कीमत कितनी है?"),
     ],
 )
-async def test_floors_hold_in_scripts_that_the_model_cannot_read(
+async def test_relevance_floor_applies_to_unread_scripts(
     memory: LocalMemory, memories: list[str], question: str, other: str
 ) -> None:
     for text in memories:
@@ -59,7 +59,7 @@ async def test_floors_hold_in_scripts_that_the_model_cannot_read(
         ("The inter\u00adnational office is in Bern.", "Where is the international office?"),
     ],
 )
-async def test_a_text_is_found_as_its_plain_form_is(memory: LocalMemory, text: str, question: str) -> None:
+async def test_text_is_found_by_plain_form(memory: LocalMemory, text: str, question: str) -> None:
     await memory.remember("The bakery opens at seven.")
     await memory.remember(text)
     found, there = await relevance(memory, question)
@@ -83,11 +83,11 @@ def test_invisible_characters_split_no_word(invisible: str) -> None:
         ("Our flag 🇯🇵", "🇯🇵"),
     ],
 )
-async def test_a_question_of_emoji_finds_its_text(memory: LocalMemory, text: str, question: str) -> None:
+async def test_emoji_question_finds_text(memory: LocalMemory, text: str, question: str) -> None:
     await memory.remember("The bakery opens at seven.")
     await memory.remember(text)
     assert (await relevance(memory, question))[0] == text
 
 
-def test_other_flags_are_other_words() -> None:
+def test_different_flags_are_different_words() -> None:
     assert set(terms_of("🇯🇵")).isdisjoint(terms_of("🇩🇪"))

@@ -46,7 +46,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
         ("The author of Dune is Frank.", "The author of Dune is Frank.", False),
     ],
 )
-def test_the_same_statement_with_another_value(one: str, other: str, same: bool) -> None:
+def test_same_statement_with_another_value_is_recognized(one: str, other: str, same: bool) -> None:
     first, second = statement_of(one), statement_of(other)
     if first is None or second is None:
         assert not same
@@ -65,11 +65,11 @@ def test_the_same_statement_with_another_value(one: str, other: str, same: bool)
         ("Tell me about my budget", []),
     ],
 )
-def test_which_value_a_question_about_the_present_asks_for(question: str, kinds: list[str]) -> None:
+def test_kinds_of_values_asked_for_are_recognized(question: str, kinds: list[str]) -> None:
     assert asked_kinds(question) == kinds
 
 
-def test_an_announcement_tells_a_change_and_a_number() -> None:
+def test_announcement_contains_change_and_number() -> None:
     assert announces_change("Good news. The quota was increased to 1,200 calls.")
     assert not announces_change("The quota is 1,200 calls.")
     assert not announces_change("The quota was increased.")
@@ -88,7 +88,7 @@ def test_only_the_order_changes(order: list[int], question: str) -> None:
     assert found[0] == 5, "the latest of one statement comes first"
 
 
-async def test_of_facts_stored_at_once_the_later_one_is_first(memory: LocalMemory) -> None:
+async def test_later_of_simultaneous_facts_comes_first(memory: LocalMemory) -> None:
     names = ("Ruth", "Karl", "Mona")
     await memory.remember_many([{"content": f"The captain of the Seagull is {name}."} for name in names], index="now")
     found = await memory.recall("Who is the captain of the Seagull?")

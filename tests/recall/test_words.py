@@ -118,7 +118,7 @@ class Made:
         return vector / np.linalg.norm(vector)
 
 
-async def test_lists_follow_whatever_happens(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
+async def test_postings_follow_all_changes(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
     async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
         await _live(keeps.memory(Scope(tenant, "alice")), superuser, tenant)
 
@@ -164,7 +164,7 @@ async def _live(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str)
         assert await superuser.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant) == 0
 
 
-async def test_many_leave_their_lists_together(
+async def test_postings_are_removed_in_bulk(
     app_url: str, superuser: asyncpg.Connection, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
@@ -206,7 +206,7 @@ async def _leave(
     assert await check(superuser, tenant) < held
 
 
-async def test_scores_are_those_of_bm25_over_all_memories(keeps: Keeps, tenant: str) -> None:
+async def test_scores_equal_bm25_over_all_memories(keeps: Keeps, tenant: str) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     said = texts(1_300, 5)
     for start in (0, 650):
@@ -239,9 +239,7 @@ async def test_scores_are_those_of_bm25_over_all_memories(keeps: Keeps, tenant: 
         assert {text for score, text in best if score > best[-1][0] + 1e-9} <= got.keys()
 
 
-async def test_words_that_most_memories_hold_are_not_read_beside_rarer_ones(
-    app_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stop_word_postings_are_skipped(app_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
         await _most_hold(keeps, tenant, monkeypatch)
 
@@ -286,7 +284,7 @@ async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch)
     assert read[-1] == every, "what has no vector is found by words alone"
 
 
-async def test_what_waits_for_its_vector_is_found_by_words_that_most_memories_hold(
+async def test_memory_without_vector_is_found_by_frequent_words(
     keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeps.service(Indexer), "_embedder", None)
@@ -303,7 +301,7 @@ async def test_what_waits_for_its_vector_is_found_by_words_that_most_memories_ho
     assert len(found) == 10
 
 
-def test_a_word_that_is_read_in_one_of_two_audiences_counts() -> None:
+def test_word_read_in_one_audience_counts() -> None:
     """Of each of two words one audience has a short list, and the other a long one that was left out."""
     entries = np.array([(1, 1, 3, 1), (2, 2, 3, 9)], dtype=words.ENTRY).tobytes()
     long = 600 * words.ENTRY.itemsize
@@ -326,7 +324,7 @@ def _parts(hit: Any) -> list[Any]:
     return [] if hit.explanation is None else hit.explanation.parts
 
 
-async def test_a_filter_that_few_pass_still_finds_them(memory: LocalMemory) -> None:
+async def test_selective_filter_finds_matches(memory: LocalMemory) -> None:
     await memory.remember_many([{"content": f"the harbour report {n}"} for n in range(900)], index="later")
     await memory.remember("a harbour, told last", tags=["rare"], index="later")
     await memory.remember("in the harbour where nobody looks, after many other words", tags=["rare"], index="later")
@@ -334,7 +332,7 @@ async def test_a_filter_that_few_pass_still_finds_them(memory: LocalMemory) -> N
     assert len(found.hits) == 2
 
 
-async def test_places_close_up_where_most_were_left(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
+async def test_sparse_positions_are_compacted(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
     async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
         await _close_up(keeps.memory(Scope(tenant, "alice")), superuser, tenant)
 
@@ -355,9 +353,7 @@ async def _close_up(memory: LocalMemory, superuser: asyncpg.Connection, tenant: 
     assert (await memory.recall("one more", scope="persistent", limit=1)).hits[0].memory.content.startswith("and one")
 
 
-async def test_an_agents_token_reads_no_words_of_another_agents_experiences(
-    keeps: Keeps, tenant: str, raw: asyncpg.Connection
-) -> None:
+async def test_agent_token_reads_no_postings_of_others(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> None:
     for agent in ("one", "two"):
         memory = keeps.memory(Scope(tenant, "alice", agent_id=agent))
         await memory.remember_many(
@@ -381,7 +377,7 @@ async def test_an_agents_token_reads_no_words_of_another_agents_experiences(
     assert all("twoword" not in hit.explanation.matched_terms for hit in found.hits if hit.explanation)
 
 
-async def test_an_older_database_is_brought_along(server: Any) -> None:
+async def test_older_database_is_migrated(server: Any) -> None:
     """Up to the ninth revision words were kept by hashes: they are read anew from the memories."""
     name = f"keeps_{uuid4().hex[:8]}"
     superuser = await asyncpg.connect(server.url("postgres", "postgres"))
@@ -417,7 +413,7 @@ async def test_an_older_database_is_brought_along(server: Any) -> None:
     await superuser.close()
 
 
-async def test_a_write_reads_no_more_where_more_is_stored(server: Any, fresh_database: Any) -> None:
+async def test_write_cost_is_independent_of_size(server: Any, fresh_database: Any) -> None:
     """Plans that a connection makes while tables are empty must do when they are not."""
     name = await fresh_database()
     count = 400
@@ -436,9 +432,7 @@ async def test_a_write_reads_no_more_where_more_is_stored(server: Any, fresh_dat
     assert [row for row in rows if row[2] > 20 * count] == []
 
 
-async def test_no_text_of_one_user_stops_the_lists_of_all(
-    app_url: str, superuser: asyncpg.Connection, tenant: str
-) -> None:
+async def test_hostile_text_does_not_block_postings(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
     """The word of a list must fit into a page of an index, whatever somebody piles on a letter."""
     marks = [chr(code) for code in range(0xE31, 0xE4F) if code not in range(0xE3B, 0xE47)]
     piled = "ก" + "".join(random.Random(1).choices(marks, k=5_000))

@@ -81,9 +81,7 @@ async def drained(service: WebhookService) -> int:
     return total
 
 
-async def test_events_of_all_users_arrive_signed_and_in_order(
-    webhooks: Any, receiver: Receiver, keeps: Keeps, tenant: str
-) -> None:
+async def test_events_arrive_signed_and_in_order(webhooks: Any, receiver: Receiver, keeps: Keeps, tenant: str) -> None:
     service, _ = webhooks
     alice, bob = (keeps.memory(Scope(tenant, user)) for user in ("alice", "bob"))
     await alice.remember("Before the webhook.")
@@ -115,7 +113,7 @@ async def test_events_of_all_users_arrive_signed_and_in_order(
     assert len(receiver.taken) == 6
 
 
-async def test_a_receiver_that_fails_is_tried_again_then_given_up_and_can_be_sent_again(
+async def test_failing_receiver_is_retried_then_given_up(
     webhooks: Any, receiver: Receiver, keeps: Keeps, tenant: str
 ) -> None:
     service, clock = webhooks
@@ -148,7 +146,7 @@ async def test_a_receiver_that_fails_is_tried_again_then_given_up_and_can_be_sen
     await service.remove(alice.scope, made.webhook_id)
 
 
-async def test_one_server_at_a_time_serves_a_webhook_and_a_dead_ones_lease_ends(
+async def test_webhook_lease_moves_from_dead_server(
     webhooks: Any, receiver: Receiver, keeps: Keeps, tenant: str
 ) -> None:
     service, clock = webhooks
@@ -206,7 +204,7 @@ async def test_only_public_addresses_are_taken(keeps: Keeps, tenant: str, url: s
         await keeps.service(WebhookService).add(Scope(tenant, "alice"), NewWebhook(url=url))
 
 
-async def test_a_name_that_leads_to_a_private_address_is_not_reached(
+async def test_private_addresses_are_not_contacted(
     keeps: Keeps, receiver: Receiver, tenant: str, monkeypatch: Any
 ) -> None:
     clock = Clock()
@@ -230,7 +228,7 @@ async def test_a_name_that_leads_to_a_private_address_is_not_reached(
     await service.close()
 
 
-def test_addresses_are_told_apart() -> None:
+def test_private_and_public_addresses_are_distinguished() -> None:
     assert [
         is_public(each)
         for each in ("93.184.216.34", "2606:2800:220:1::1", "[::1]", "224.0.0.1", "a.localhost", "example.com")

@@ -1,1 +1,1 @@
-"""Keeps behind the interfaces of frameworks: a file for each, over `keeps_client.Memory`, in process and over HTTP."""
+"""Adapters for frameworks, one module each, on top of `keeps_client.Memory`, in process or over HTTP."""

@@ -1,7 +1,8 @@
 """Arguments that a model gives to a tool, read by the tool's schema.
 
-Models give a number for a text, one text for a list, JSON in a string, camelCase names. What can only mean one thing is
-converted; everything else is refused in words that name the argument. Every door for models uses this module.
+Models pass a number for a text, one text for a list, JSON in a string, or camelCase names. A value with only one
+possible meaning is converted; any other is refused with a message that names the argument. All tools for models use
+this module.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from keeps_client.checked import message_of
 
 MAX_PROBLEMS = 5
 SHOWN_CHARACTERS = 80
-"""Characters of a wrong value or name that an answer repeats."""
+"""Characters of a wrong value or name that an error repeats."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0{1,9})?")
 _NUMBER = re.compile(r"[+-]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][+-]?[0-9]{1,3})?")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -33,7 +34,7 @@ Schema = Mapping[str, Any]
 
 
 class WrongArgumentsError(ValueError):
-    """The arguments of a call cannot be understood; `problems` name each argument as the tool does."""
+    """The arguments of a call are wrong; `problems` use the tool's own names of its arguments."""
 
     def __init__(self, problems: Collection[str]) -> None:
         self.problems = tuple(problems)
@@ -41,7 +42,7 @@ class WrongArgumentsError(ValueError):
 
 
 class ToolArguments:
-    """The arguments of one tool, which `model` declares."""
+    """The arguments of one tool, declared by `model`."""
 
     def __init__(self, model: type[BaseModel]) -> None:
         self._model = model
@@ -50,7 +51,7 @@ class ToolArguments:
 
     @classmethod
     def of_function(cls, work: Callable[..., Any], *, without: Collection[str]) -> ToolArguments:
-        """Return the arguments of a function by its signature, but for those that no model gives."""
+        """Return the arguments of a function from its signature, except those that no model passes."""
         hints = get_type_hints(work)
         fields: dict[str, Any] = {
             name: (hints[name], ... if parameter.default is inspect.Parameter.empty else parameter.default)
@@ -60,7 +61,7 @@ class ToolArguments:
         return cls(create_model(work.__name__, __config__=ConfigDict(protected_namespaces=()), **fields))
 
     def read(self, given: object) -> dict[str, Any]:
-        """Return the arguments as the tool takes them, defaults included. Raises WrongArgumentsError."""
+        """Return the arguments as the tool takes them, with defaults. Raises WrongArgumentsError."""
         try:
             checked = self._model.model_validate(self.convert(given))
         except ValidationError as error:
@@ -68,8 +69,10 @@ class ToolArguments:
         return {name: getattr(checked, name) for name in type(checked).model_fields}
 
     def convert(self, given: object) -> dict[str, Any]:
-        """Return the arguments by their own names and types, as far as they can be understood, for validation. Raises
-        WrongArgumentsError for what validation would let pass."""
+        """Return the arguments with their declared names and, where possible, types, for validation.
+
+        Raises WrongArgumentsError for errors that validation would let pass.
+        """
         problems: list[str] = []
         try:
             outer = self._outer(given)
@@ -83,8 +86,10 @@ class ToolArguments:
         return converted
 
     def _outer(self, given: object) -> dict[str, Any]:
-        """Return the arguments as an object: without an object around them that the tool does not have, and with the
-        list around them that it does have."""
+        """Return the arguments as an object.
+
+        Removes an enclosing object that the tool does not declare; adds the list that it does declare.
+        """
         if given is None:
             return {}
         given = _decoded(given, dict)
@@ -114,7 +119,7 @@ class ToolArguments:
 
 
 class _Reader:
-    """Converts values by their schemas; collects what is wrong with them in `problems`."""
+    """Converts values by their schemas, and collects errors in `problems`."""
 
     def __init__(self, definitions: Mapping[str, Schema], problems: list[str]) -> None:
         self._definitions = definitions
@@ -123,21 +128,21 @@ class _Reader:
     def object(self, schema: Schema, given: Mapping[str, Any], where: str) -> dict[str, Any]:
         properties: Mapping[str, Schema] = schema.get("properties", {})
         own = {_plain(name): name for name in properties}
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for given_name, value in given.items():
             name = given_name if given_name in properties else own.get(_plain(given_name))
             if name is None:
-                known = ", ".join(properties)
-                self._problems.append(f"there is no argument {_shown(where + given_name)}; it has {known}")
+                names = ", ".join(properties)
+                self._problems.append(f"there is no argument {_shown(where + given_name)}; it has {names}")
                 continue
-            held = found.get(name)
-            if None not in (held, value) and held != value:
+            previous = values.get(name)
+            if None not in (previous, value) and previous != value:
                 self._problems.append(f"{where}{name} is given twice, with different values")
-            found[name] = value if held is None else held
+            values[name] = value if previous is None else previous
         optional = properties.keys() - set(schema.get("required", ()))
         converted = {
             name: self.value(properties[name], value, f"{where}{name}", optional=name in optional)
-            for name, value in found.items()
+            for name, value in values.items()
         }
         return {name: value for name, value in converted.items() if value is not _LEFT_OUT}
 
@@ -161,7 +166,7 @@ class _Reader:
                 return value
 
     def _one(self, schema: Schema) -> Schema:
-        """Return the schema behind a reference, or the only one beside null."""
+        """Return the schema that a reference names, or the only one besides null."""
         if "$ref" in schema:
             return self._one(self._definitions[schema["$ref"].rpartition("/")[2]])
         some = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
@@ -225,13 +230,13 @@ class _Reader:
         if not isinstance(value, list | tuple):
             self._problems.append(f"{where}: must be a list, not {_shown(value)}")
             return value
-        found: list[Any] = []
-        for position, each in enumerate(value):
-            inner = self.value(items, each, f"{where}.{position}")
+        converted: list[Any] = []
+        for position, item in enumerate(value):
+            inner = self.value(items, item, f"{where}.{position}")
             if of_texts and isinstance(inner, str) and not inner.strip():
                 self._problems.append(f"{where}.{position}: must not be empty; leave it out")
-            found.append(inner)
-        return found
+            converted.append(inner)
+        return converted
 
     def _object(self, schema: Schema, value: Any, where: str) -> Any:
         value = _decoded(value, dict)
@@ -248,19 +253,19 @@ class _Reader:
 
 
 def problems_of(error: ValidationError) -> list[str]:
-    """Return what validation found, each with the name of its argument."""
+    """Return the errors of a validation, each with the name of its argument."""
     found = error.errors(include_url=False, include_input=False)
     return [f"{'.'.join(map(str, each['loc']))}: {_lower(message_of(each))}" for each in found]
 
 
 def memory_id_in(text: str) -> UUID | None:
-    """Return the id of a memory, also with "id", a scheme, quotes or brackets around it."""
+    """Parse the id of a memory, with or without "id", a scheme, quotes or brackets around it; None if it is none."""
     found = _MEMORY_ID.fullmatch(_SIGNS.sub("", text).lower()) if len(text) <= 200 else None
     return UUID(found[1]) if found else None
 
 
 def places_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each way to read `namespace/key`; both may hold slashes."""
+    """Yield each way to split `namespace/key`; both may contain slashes."""
     parts = text.strip().split("/")
     for count in range(1, min(len(parts), 8)):
         namespace, key = "/".join(parts[:count]), "/".join(parts[count:])
@@ -269,7 +274,7 @@ def places_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_nothing(value: Any, schema: Schema) -> bool:
-    """Return whether a value means that an argument is left out."""
+    """Return True if a value means that the argument is left out."""
     if value is None:
         return True
     if not isinstance(value, str) or value.strip().casefold() not in _NOTHING | {""}:
@@ -278,7 +283,7 @@ def _is_nothing(value: Any, schema: Schema) -> bool:
 
 
 def _decoded(value: Any, kind: type) -> Any:
-    """Return the object or list that a string holds as JSON; else the value itself."""
+    """Return the object or list that a string contains as JSON, or else the value itself."""
     if isinstance(value, str) and value.lstrip()[:1] in "[{":
         try:
             decoded = json.loads(value)
@@ -289,7 +294,7 @@ def _decoded(value: Any, kind: type) -> Any:
 
 
 def _unstorable(value: Any, where: str) -> Iterator[str]:
-    """Yield what no text may hold: it can be neither stored nor found."""
+    """Yield an error for each text with characters that can be neither stored nor found."""
     if isinstance(value, str):
         if "\x00" in value:
             yield f"{where}: holds a NUL character (\\u0000); leave it out"
@@ -306,7 +311,7 @@ def _unstorable(value: Any, where: str) -> Iterator[str]:
 
 
 def _plain(name: str) -> str:
-    """Return a name as it is whether it is written in snake_case, camelCase, kebab-case or with blanks."""
+    """Return a form of a name that is equal for snake_case, camelCase, kebab-case and spaces."""
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
@@ -315,7 +320,7 @@ def _printable(text: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as an answer repeats it: short, and as text that can be sent."""
+    """Return a value as an error repeats it: short, and without characters that cannot be sent."""
     text = repr(value)
     return _printable(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…")
 

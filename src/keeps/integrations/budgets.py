@@ -12,19 +12,19 @@ MOST_TOKENS = 1_500
 LEAST_TOKENS, MOST_ALLOWED = 200, 8_000
 LEFT_FOR_THE_FRAME = 100
 SHOWN_CHARACTERS = 600
-"""Of a memory in a list; all of it is there by its id."""
+"""Characters of a memory in a list; its id gives the whole text."""
 _counter = choose_counter()
-_counter.count(["loaded"])  # now, as reading the vocabulary in the first request would hold the event loop
+_counter.count(["loaded"])  # now: loading the vocabulary during the first request would block the event loop
 
 
 def tokens(value: object) -> int:
-    """Return about how many tokens an answer has."""
+    """Return the approximate number of tokens of an answer."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return _counter.count([text])[0]
 
 
 def fitting(values: Sequence[dict[str, Any]], budget: int) -> int:
-    """Return how many of these an answer has room for: at least one."""
+    """Return the number of values that fit into an answer: at least one."""
     left = budget - LEFT_FOR_THE_FRAME
     for count, value in enumerate(values):
         left -= tokens(value)
@@ -34,7 +34,7 @@ def fitting(values: Sequence[dict[str, Any]], budget: int) -> int:
 
 
 def start_of(text: str, budget: int) -> str:
-    """Return as much of a text as an answer has room for."""
+    """Return the start of a text that fits into an answer."""
     room = budget - LEFT_FOR_THE_FRAME
     cut = text[: room * 6]
     while (count := tokens(cut)) > room:

@@ -2,8 +2,8 @@
 
     client.beta.messages.tool_runner(model=…, messages=…, tools=[KeepsMemoryTool(user_id="alice")])
 
-Answers and errors are those of Anthropic's own tool on a file system, word for word: models know them. Whose files they
-are is said where the tool is made, never by the model. The tenant comes from settings or the token.
+Answers and errors repeat those of Anthropic's own tool for a file system word for word, since models know them. The
+user is set when the tool is created, never by the model. The tenant comes from the settings or the token.
 """
 
 from __future__ import annotations
@@ -41,15 +41,18 @@ FOLDER_SIZE = "4K"
 MOST_LINES, NUMBER_WIDTH, LEVELS = 999_999, 6, 2
 ATTEMPTS = 8
 MOST_TOLD, TOLD_CHARACTERS = 100, 1_000
-"""Of what an error repeats, so many places and characters."""
+"""Maximum places and characters that an error repeats."""
 
 
 class KeepsMemoryTool(BetaAbstractMemoryTool):
-    """The tool for `Anthropic`; for `AsyncAnthropic` there is `KeepsAsyncMemoryTool`.
+    """The tool for `Anthropic`; the one for `AsyncAnthropic` is `KeepsAsyncMemoryTool`.
 
-    `keeps`: the address of a server (with its `token`), or None for what the environment says; an engine that was
-    opened in another loop or thread will do, too. `user_id`: whose files they are. `namespace`: where these memories
-    stand; another one is another set of files. `cache_control`: as Anthropic says it.
+    Args:
+        keeps: The address of a server, with its `token`; an engine that was opened in another loop or thread; or None:
+            read from the environment.
+        user_id: The owner of the files.
+        namespace: The namespace of the memories; each has its own set of files.
+        cache_control: As Anthropic defines it.
     """
 
     def __init__(
@@ -67,7 +70,7 @@ class KeepsMemoryTool(BetaAbstractMemoryTool):
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """How often memory was away, by command."""
+        """The number of failures of memory, by command."""
         return self._files.owners.failures
 
     def call(self, input: object) -> str:  # noqa: A002  the SDK's name
@@ -92,16 +95,16 @@ class KeepsMemoryTool(BetaAbstractMemoryTool):
         return self._files.now(self._files.rename(command.old_path, command.new_path))
 
     def clear_all_memory(self) -> str:
-        """Delete every file; each can be restored in Keeps for 30 days."""
+        """Delete all files. Each can be restored in Keeps for 30 days."""
         return self._files.now(self._files.clear())
 
     def close(self) -> None:
-        """Let go of what was opened here."""
+        """Close what this object opened."""
         self._files.owners.close_now()
 
 
 class KeepsAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
-    """The same tool for `AsyncAnthropic`."""
+    """The tool for `AsyncAnthropic`, with the arguments of `KeepsMemoryTool`."""
 
     def __init__(
         self,
@@ -118,7 +121,7 @@ class KeepsAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """How often memory was away, by command."""
+        """The number of failures of memory, by command."""
         return self._files.owners.failures
 
     async def call(self, input: object) -> str:  # noqa: A002  the SDK's name
@@ -143,17 +146,19 @@ class KeepsAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         return await self._files.rename(command.old_path, command.new_path)
 
     async def clear_all_memory(self) -> str:
-        """Delete every file; each can be restored in Keeps for 30 days."""
+        """Delete all files. Each can be restored in Keeps for 30 days."""
         return await self._files.clear()
 
     async def close(self) -> None:
-        """Let go of what was opened here."""
+        """Close what this object opened."""
         await self._files.owners.close()
 
 
 class _Files:
-    """What the commands do. The key of a memory is its path below /memories; a folder is there while it holds a
-    file."""
+    """Runs the commands.
+
+    The key of a memory is its path below /memories. A folder exists while it contains a file.
+    """
 
     def __init__(self, owners: Owners, user_id: str | None, namespace: str) -> None:
         self.owners = owners
@@ -279,16 +284,16 @@ class _Files:
         return await self._asked("clear_all_memory", work)
 
     async def _change(self, memory: Memory, path: str, place: str, change: Callable[[str], tuple[str, str]]) -> str:
-        """Write what `change` makes of a file; anew where somebody else wrote meanwhile."""
+        """Replace a file's text with the result of `change`; try again after a concurrent write."""
         for _ in range(ATTEMPTS):
-            held = await self._file(memory, place) if place else None
-            if held is None:
+            file = await self._file(memory, place) if place else None
+            if file is None:
                 if not place or await self._below(memory, place, limit=1):
                     raise ToolError(f"The path {path} is not a file.")
                 raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
-            text, answer = change(_text(held))
+            text, answer = change(_text(file))
             try:
-                await self._write(memory, place, text, version=held.version)
+                await self._write(memory, place, text, version=file.version)
             except ConflictError:
                 continue
             return answer
@@ -299,25 +304,25 @@ class _Files:
         return page[0] if page else None
 
     async def _below(self, memory: Memory, place: str, limit: int = 0) -> list[Stored]:
-        """The files below a folder, by their paths; `limit`: so many will do."""
-        range_ = {"gte": f"{place}/", "lt": f"{place}0"} if place else {"exists": True}  # 0 follows the slash
+        """Return the files below a folder by path: the first `limit`, or all if it is 0."""
+        range_ = {"gte": f"{place}/", "lt": f"{place}0"} if place else {"exists": True}  # "0" comes after "/"
         filters = self._own({"key": range_})
-        found: list[Stored] = []
+        files: list[Stored] = []
         cursor: str | None = None
         while True:
             page = await memory.list(filters=filters, limit=limit or MAX_LIMIT, cursor=cursor)
-            found += page.items
+            files += page.items
             cursor = page.next_cursor
             if limit or cursor is None:
-                return found
+                return files
 
     def _own(self, wanted: dict[str, Any]) -> Any:
-        """Files of one's own: what is private and can be seen is. What others share is none of them."""
+        """Return a filter for the user's own files: private memories that they can see, none that others share."""
         place = {"namespace": {"eq": self._namespace}, "visibility": {"eq": "private"}, "metadata.file": {"eq": True}}
         return {**place, **wanted}
 
     async def _folders_are_none(self, memory: Memory, place: str) -> None:
-        """A file is no folder: nothing can be put below one."""
+        """Raise ToolError if a parent of the path is a file."""
         parts = place.split("/")[:-1]
         for count in range(1, len(parts) + 1):
             folder = "/".join(parts[:count])
@@ -325,7 +330,7 @@ class _Files:
                 raise ToolError(f"The path {ROOT}/{folder} is not a directory.")
 
     async def _write(self, memory: Memory, place: str, text: str, *, version: int) -> None:
-        """The text is what is recalled; where it cannot be stored as that, the file is its value."""
+        """Store a file: as the text that recall searches, or as the memory's value if that is not possible."""
         fits = bool(text.strip()) and len(text) <= MAX_CONTENT_CHARACTERS
         await memory.remember(
             text if fits else text[:MAX_CONTENT_CHARACTERS].strip() or "(an empty file)",
@@ -338,7 +343,7 @@ class _Files:
         )
 
     async def _asked(self, command: str, work: Callable[[Memory], Awaitable[str]]) -> str:
-        """Return what a command answers. What goes wrong is told in a sentence that a model can act on."""
+        """Return the answer of a command. Raises ToolError with a sentence that the model can act on."""
         try:
             return await self.owners.ask(self._user_id, work)
         except KeepsError as error:
@@ -348,7 +353,7 @@ class _Files:
 
 
 def _place(path: str) -> str:
-    """The path below /memories, without detours; empty for /memories itself."""
+    """Return the normalized path below /memories; empty for /memories itself."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with /memories, got: {path}")
     if path.encode("utf-8", "ignore").decode() != path:
@@ -377,14 +382,14 @@ def _numbered(path: str, text: str, view_range: Sequence[int] | None) -> str:
 
 
 def _listed(path: str, place: str, files: Sequence[Stored]) -> str:
-    """Two levels of what is below a folder, with sizes, in the order of a walk."""
+    """Return two levels of the contents of a folder, with sizes, in depth-first order."""
     sizes: dict[tuple[str, ...], str] = {}
-    for held in files:
-        parts = (held.key or "")[len(place) + 1 if place else 0 :].split("/")
+    for file in files:
+        parts = (file.key or "")[len(place) + 1 if place else 0 :].split("/")
         visible = next((count for count, part in enumerate(parts) if part.startswith(".")), len(parts))
         for depth in range(1, min(visible, LEVELS) + 1):
             is_file = depth == len(parts)
-            sizes[tuple(parts[:depth])] = _size(len(_text(held).encode("utf-8"))) if is_file else FOLDER_SIZE + "/"
+            sizes[tuple(parts[:depth])] = _size(len(_text(file).encode("utf-8"))) if is_file else FOLDER_SIZE + "/"
     lines = [f"{FOLDER_SIZE}\t{path}"]
     for parts in sorted(sizes):
         size = sizes[parts]
@@ -402,16 +407,16 @@ def _size(count: int) -> str:
 
 
 def _lines_of(text: str, wanted: str) -> list[int]:
-    """In which lines a text occurs first, counted from 1; occurrences may overlap."""
-    found: list[int] = []
+    """Return the line, counted from 1, in which each occurrence of a text starts; occurrences may overlap."""
+    line_numbers: list[int] = []
     line, counted = 1, 0
     start = text.find(wanted)
-    while start != -1 and len(found) < MOST_TOLD:
+    while start != -1 and len(line_numbers) < MOST_TOLD:
         line += text.count("\n", counted, start)
         counted = start
-        found.append(line)
+        line_numbers.append(line)
         start = text.find(wanted, start + 1)
-    return found
+    return line_numbers
 
 
 def _told(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Commands of Claude's memory tool, as a model gives them."""
+"""Reads commands of Claude's memory tool as a model writes them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _ARGUMENTS = {command: ToolArguments(model) for command, model in COMMANDS.items
 _FIELDS: dict[str, Any] = {name: (Any, ...) for model in COMMANDS.values() for name in model.model_fields}
 _ANY_COMMAND = ToolArguments(create_model("memory", **{**_FIELDS, "command": (Literal[tuple(COMMANDS)], ...)}))
 NAMES = {"key": "path", "content": "file_text", "value": "file_text"}
-"""The commands' names of what Keeps names otherwise."""
+"""The commands' names of fields that have other names in Keeps."""
 
 
 def understood(given: object) -> dict[str, Any]:
-    """Return a command with its arguments as the SDK takes them. Raises ToolError."""
+    """Return a command with the arguments that the SDK expects. Raises ToolError."""
     try:
         named = _ANY_COMMAND.convert(given)
         return _arguments_of(named.get("command")).read(named)

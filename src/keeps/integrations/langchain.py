@@ -1,9 +1,9 @@
-"""LangChain: a retriever over what is remembered or written down, and the history of a chat.
+"""LangChain: a retriever for memories and documents, and the history of a chat.
 
     retriever = KeepsRetriever(user_id="alice")
     history = KeepsChatMessageHistory("session-1", user_id="alice")
 
-In a chain the user may come with each call: `config={"configurable": {"user_id": "alice"}}`. The tenant comes from
+In a chain, each call may set the user: `config={"configurable": {"user_id": "alice"}}`. The tenant comes from the
 settings or the token.
 """
 
@@ -36,13 +36,17 @@ AT_ONCE = 500
 
 
 class KeepsRetriever(BaseRetriever):
-    """What answers a question, best first.
+    """Retrieves memories or passages for a question, best first.
 
-    `keeps`: an open engine, the address of a server (with its `token`), or None for what the environment says.
-    `source`: the memories of the user, or the documents of the organisation. `k`: how many at most, also for one call
-    (`invoke(question, k=3)`); `min_relevance`, from 0 to 1: leave out what is less relevant. Without it the nearest are
-    given, each with its `relevance` in the metadata. `options`: more arguments of `recall` or `search_documents`. Where
-    memory is away nothing is found, which is logged and counted in `failures`.
+    While memory is unavailable, it finds nothing, which is logged and counted in `failures`.
+
+    Args:
+        keeps: An open engine; the address of a server, with its `token`; or None: read from the environment.
+        source: The memories of the user, or the documents of the organisation.
+        k: Maximum number of results, also for one call (`invoke(question, k=3)`).
+        min_relevance: From 0 to 1: leave out less relevant results. Without it the nearest are returned, each with its
+            `relevance` in the metadata.
+        options: More arguments of `recall` or `search_documents`.
     """
 
     keeps: Any = None
@@ -61,7 +65,7 @@ class KeepsRetriever(BaseRetriever):
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """How often memory was away."""
+        """The number of failures of memory, by method."""
         return self._owners.failures
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
@@ -112,20 +116,23 @@ class KeepsRetriever(BaseRetriever):
             return []
 
     async def aclose(self) -> None:
-        """Let go of what was opened here."""
+        """Close what this object opened."""
         await self._owners.close()
 
     def close(self) -> None:
-        """The same without await."""
+        """Close what this object opened, without await."""
         self._owners.close_now()
 
 
 class KeepsChatMessageHistory(BaseChatMessageHistory):
-    """The messages of a chat, word for word and in order, kept apart by user.
+    """The messages of a chat, verbatim and in order, separate for each user.
 
-    `app`: whose chats they are. With `remember` what people and models say becomes memory, too. Two that add messages
-    at once lose none. Where memory is away there are no messages, which is logged and counted in `failures`; adding
-    raises.
+    Concurrent writers lose no messages. While memory is unavailable, there are no messages, which is logged and counted
+    in `failures`; adding messages raises.
+
+    Args:
+        app: The application of the chats.
+        remember: Store the messages of people and models as memories, too.
     """
 
     def __init__(
@@ -144,19 +151,19 @@ class KeepsChatMessageHistory(BaseChatMessageHistory):
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """How often memory was away."""
+        """The number of failures of memory, by method."""
         return self._owners.failures
 
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]  as LangChain does
-        """All messages, oldest first."""
+        """The messages, oldest first."""
         return self._owners.now(self._read())
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         self._owners.now(self._add(messages))
 
     def clear(self) -> None:
-        """Remove the messages, now and for good."""
+        """Erase the messages."""
         self._owners.now(self._clear())
 
     async def aget_messages(self) -> list[BaseMessage]:
@@ -169,11 +176,11 @@ class KeepsChatMessageHistory(BaseChatMessageHistory):
         await self._owners.run(self._clear())
 
     async def aclose(self) -> None:
-        """Let go of what was opened here."""
+        """Close what this object opened."""
         await self._owners.close()
 
     def close(self) -> None:
-        """The same without await."""
+        """Close what this object opened, without await."""
         self._owners.close_now()
 
     async def _read(self) -> list[BaseMessage]:
@@ -198,21 +205,23 @@ class KeepsChatMessageHistory(BaseChatMessageHistory):
 
     async def _add(self, messages: Sequence[BaseMessage]) -> None:
         entries = [
-            validated(NewTranscriptEntry, {"entry_id": each.id or str(uuid.uuid4()), "entry": message_to_dict(each)})
-            for each in messages
+            validated(
+                NewTranscriptEntry, {"entry_id": message.id or str(uuid.uuid4()), "entry": message_to_dict(message)}
+            )
+            for message in messages
         ]
 
         async def work(memory: Memory) -> None:
             for start in range(0, len(entries), AT_ONCE):
                 part = entries[start : start + AT_ONCE]
                 await memory.append_to_transcript(self._app, self.session_id, part, create=True)
-            said: list[Any] = [
-                {"role": {"human": "user", "ai": "assistant"}[each.type], "content": text}
-                for each in messages
-                if each.type in ("human", "ai") and (text := str(each.text)).strip()
+            turns: list[Any] = [
+                {"role": {"human": "user", "ai": "assistant"}[message.type], "content": text}
+                for message in messages
+                if message.type in ("human", "ai") and (text := str(message.text)).strip()
             ]
-            if self._remember and said:
-                await memory.store_exchange(said, session_id=self.session_id)
+            if self._remember and turns:
+                await memory.store_exchange(turns, session_id=self.session_id)
 
         if entries:
             await self._owners.ask(self._user_id, work)
@@ -225,7 +234,7 @@ class KeepsChatMessageHistory(BaseChatMessageHistory):
 
 
 def _user_of(config: RunnableConfig | None) -> str | None:
-    """The user whom a call names in its configuration."""
+    """Return the user that a call names in its configuration, or None."""
     found = ensure_config(config).get("configurable", {}).get("user_id")
     return None if found is None else str(found)
 

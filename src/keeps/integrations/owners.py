@@ -1,7 +1,7 @@
-"""Whose memory it is: from a framework's user to their memory, in process or at a server, from any thread and loop.
+"""Maps a framework's users to their memories, in process or at a server, from any thread and event loop.
 
-Frameworks run tools in loops of their own and call some methods without one. What speaks to a database belongs to one
-loop: that of the Keeps which was given, else one in a thread of its own, which all adapters of the process share.
+Frameworks run tools in their own loops, and call some methods without one. Database connections belong to one loop:
+that of the engine that was passed, or else a loop in a background thread that all adapters of the process share.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from keeps.base.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
+from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, KeepsError, UnauthenticatedError, UnavailableError
@@ -23,18 +24,20 @@ from keeps_client.memory.whole import Memory
 
 AnswerT = TypeVar("AnswerT")
 SECONDS = 30.0
-"""So long a framework waits for its memory at most."""
+"""Maximum seconds that a framework waits for memory."""
 CLIENTS_KEPT = 100
 RATE_WAIT_SECONDS = 5.0
-"""A model is told that it is over its rate, rather than kept waiting."""
+"""Maximum wait for the rate limit; after that a model gets an error rather than waiting longer."""
 NOT_ALLOWED = (ForbiddenError, UnauthenticatedError)
-"""Another user than the token's is an error, and no memory that is away."""
+"""Errors of access, such as for another user than the token's. They are raised, not treated as unavailable memory."""
 log = logging.getLogger("keeps.integrations")
 
 
 def place_of(keeps: Keeps | str | None, uri: str | None) -> Keeps | str | None:
-    """Where memories are; a URI such as `keeps:` or `keeps:http://host:8765`, as command lines give it, says it behind
-    its scheme."""
+    """Return the location of memories: `keeps`, or the part after the scheme of a URI from a command line.
+
+    `keeps:` means the environment; `keeps:http://host:8765` means a server.
+    """
     if uri is None:
         return keeps
     place = uri.partition(":")[2]
@@ -44,9 +47,9 @@ def place_of(keeps: Keeps | str | None, uri: str | None) -> Keeps | str | None:
 class Owners:
     """Memories of the users of one tenant: `tenant_id`, else KEEPS_TENANT_ID, else the token's or the default one.
 
-    `keeps`: an open engine, which is used in the loop that it was opened in; or the address of a server, with its
-    `token`; or None: KEEPS_URL and KEEPS_TOKEN where they are set, else the database under KEEPS_HOME or
-    KEEPS_DATABASE_URL.
+    Args:
+        keeps: An open engine, used in the loop that opened it; or the address of a server, with its `token`; or None:
+            KEEPS_URL and KEEPS_TOKEN if they are set, else the database of KEEPS_HOME or KEEPS_DATABASE_URL.
     """
 
     def __init__(
@@ -61,13 +64,15 @@ class Owners:
         self._loop = None if self._keeps is None else self._keeps.loop
         self._clients: OrderedDict[tuple[str | None, str | None], MemoryClient] = OrderedDict()
         self.failures: Counter[str] = Counter()
-        """How often memory was not there, by what was asked of it."""
+        """The number of failures of memory, by operation."""
 
     async def ask(
         self, user_id: str | None, work: Callable[[Memory], Awaitable[AnswerT]], *, agent_id: str | None = None
     ) -> AnswerT:
-        """Do something with the memory of a user, or, without one, as whoever the token is. Raises KeepsError, and
-        UnavailableError after half a minute."""
+        """Return the result of `work` with the memory of a user; None: the user of the token.
+
+        Raises KeepsError; UnavailableError after 30 seconds.
+        """
 
         async def done() -> AnswerT:
             return await work(await self._memory(user_id, agent_id))
@@ -75,15 +80,17 @@ class Owners:
         return await self._bounded(done())
 
     async def run(self, work: Coroutine[Any, Any, AnswerT]) -> AnswerT:
-        """Work in the loop where memory is, from whichever loop this is."""
+        """Run a coroutine in the loop that owns the memory, called from any loop."""
         loop = self._home()
         if _running() is loop:
             return await work
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
     def now(self, work: Coroutine[Any, Any, AnswerT]) -> AnswerT:
-        """The same without await, also inside a running loop, but for that of an engine that was given: it would wait
-        for itself. Raises asyncio.InvalidStateError there."""
+        """Run a coroutine without await, also inside a running loop.
+
+        Raises asyncio.InvalidStateError in the loop of an engine that was passed, since it would wait for itself.
+        """
         loop = self._home()
         if _running() is loop or not loop.is_running():
             work.close()
@@ -94,17 +101,17 @@ class Owners:
         return asyncio.run_coroutine_threadsafe(work, loop).result()
 
     async def close(self) -> None:
-        """Let go of what was opened here; an engine that was given stays open."""
+        """Close what this object opened; an engine that was passed stays open."""
         if self._loop is not None and not self._loop.is_closed():
             await self._bounded(self._closed())
 
     def close_now(self) -> None:
-        """The same without await."""
+        """Close what this object opened, without await."""
         if self._loop is not None and not self._loop.is_closed():
             self.now(self._closed())
 
     def failed(self, what: str, error: Exception) -> None:
-        """Count and log that memory was not there."""
+        """Count and log a failure of memory."""
         self.failures[what] += 1
         detail = error.detail if isinstance(error, KeepsError) else type(error).__name__
         log.warning("%s: %s", what, detail)
@@ -173,7 +180,7 @@ def _running() -> asyncio.AbstractEventLoop | None:
 
 
 class _Shared:
-    """The engine of all adapters that were given none: each would load the models again. Of the background loop."""
+    """The engine of all adapters without one, so that models are loaded once. It belongs to the background loop."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -201,7 +208,7 @@ _loop: asyncio.AbstractEventLoop | None = None
 
 
 def _background() -> asyncio.AbstractEventLoop:
-    """The loop of the process's adapters, in a thread that ends with the process."""
+    """Return the loop of all adapters, in a thread that ends with the process."""
     global _loop  # noqa: PLW0603  one for the process
     with _LOCK:
         if _loop is None:

@@ -1,4 +1,4 @@
-"""Errors as sentences that a model can act on. Every door for models uses them."""
+"""Errors as sentences that a model can act on, for all tools for models."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from keeps_client.errors import (
 )
 
 FOR_OPERATORS = (ForbiddenError, UnauthenticatedError, RateLimitedError, UnavailableError)
-"""Errors that no model can mend: they are logged and counted."""
+"""Errors that no model can fix: they are logged and counted."""
 _ITEM = re.compile(r"^item [0-9]+: ")
 
 
 def sentence(
     error: KeepsError, *, missing: str = "", conflict: str = "", names: Mapping[str, str] | None = None
 ) -> str:
-    """Return what went wrong and what to do.
+    """Return a sentence that says what failed and what to do.
 
     Args:
-        missing: What to do where nothing was found.
-        conflict: What to do where somebody else was first.
-        names: The tool's own names of arguments that Keeps names otherwise.
+        missing: Advice for NotFoundError.
+        conflict: Advice for ConflictError.
+        names: The tool's names of arguments that have other names in Keeps.
     """
     match error:
         case NotFoundError():
@@ -54,15 +54,15 @@ def sentence(
 
 
 def _named(error: KeepsError, names: Mapping[str, str]) -> str:
-    """Return the detail with the tool's own names of its arguments."""
+    """Return the detail of an error with the tool's own names of its arguments."""
     if not isinstance(error, ValidationFailedError) or not error.errors:
         return error.detail
-    told: list[str] = []
-    for each in error.errors:
-        field, _, rest = str(each["field"]).partition(".")
+    problems: list[str] = []
+    for problem in error.errors:
+        field, _, rest = str(problem["field"]).partition(".")
         field = names.get(field, field)
-        told.append(f"{f'{field}.{rest}' if rest else field or 'input'}: {each['message']}")
-    return "; ".join(told[:5])
+        problems.append(f"{f'{field}.{rest}' if rest else field or 'input'}: {problem['message']}")
+    return "; ".join(problems[:5])
 
 
 def _sentence(detail: str) -> str:

@@ -351,12 +351,13 @@ async def _asked_databases(keeps: Keeps) -> list[Check]:
     count, after = 0, ""
     while page := await keeps.service(TenantService).page(after, 100):
         for tenant in page:
-            for each in await keeps.service(DatabaseService).list(
+            for database in await keeps.service(DatabaseService).list(
                 Scope(tenant.tenant_id, "doctor", roles=frozenset({"operator"}))
             ):
                 count += 1
                 checks += [
-                    Check("databases", "note", f"{tenant.tenant_id}/{each.name}: {one}") for one in each.warnings
+                    Check("databases", "note", f"{tenant.tenant_id}/{database.name}: {one}")
+                    for one in database.warnings
                 ]
         after = page[-1].tenant_id
     if count and not checks:

@@ -17,7 +17,7 @@ _HEADER = re.compile(r"# (?P<tenant>\S+) (?P<user>\S+) (?P<human>\S+) (?P<agent>
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing said: by whom, in whose memory, when."""
+    """One message: its speaker, the memory it belongs to, and its time."""
 
     scope: Scope
     memory: dict[str, Any]
@@ -25,12 +25,12 @@ class Turn:
 
 @cache
 def story_tenants() -> frozenset[str]:
-    """Whose conversations they are."""
+    """Return the tenants of the conversations."""
     return frozenset(turn.scope.tenant_id for turn in read_story())
 
 
 def read_story() -> Iterator[Turn]:
-    """All turns of all conversations, in order."""
+    """Yield all turns of all conversations, in order."""
     scope, human, begun, position, session = Scope(), "", datetime.now(UTC), 0, ""
     for line in files("keeps.doors.demo").joinpath("conversations.txt").read_text(encoding="utf-8").splitlines():
         if match := _HEADER.match(line):

@@ -4,9 +4,9 @@
         agent=agent, app_name="concierge", session_service=KeepsSessionService(), memory_service=KeepsMemoryService()
     )
 
-Whose memory it is comes from ADK's session: its user is the user in Keeps, its app is kept apart. The tenant comes from
-settings or the token. `adk web --memory_service_uri keeps: --session_service_uri keeps:` works where `register()` was
-called, as in a `services.py`, or with a `services.yaml` that names these classes.
+The user of ADK's session is the user in Keeps, and memories are separated by its app. The tenant comes from the
+settings or the token. `adk web --memory_service_uri keeps: --session_service_uri keeps:` works after a call of
+`register()`, for example in a `services.py`, or with a `services.yaml` that names these classes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ __all__ = ["KeepsMemoryService", "KeepsSessionService", "KeepsTools", "register"
 
 
 def register(scheme: str = "keeps") -> None:
-    """Let `--memory_service_uri keeps:` and `--session_service_uri keeps:` name these services: `keeps:` as the
-    environment says, `keeps:http://host:8765` a server."""
+    """Register these services under a URI scheme, for `--memory_service_uri` and `--session_service_uri`.
+
+    `keeps:` reads the environment; `keeps:http://host:8765` is a server.
+    """
 
     def memory(uri: str, **options: Any) -> KeepsMemoryService:
         options.pop("agents_dir", None)

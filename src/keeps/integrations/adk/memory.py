@@ -1,4 +1,4 @@
-"""ADK's memory service: what was said in sessions is found later."""
+"""ADK's memory service: stores the messages of sessions, and finds them later."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from keeps_client.models.names import Name
 
 MOST_FOUND, AT_ONCE, INDEXED_AT_ONCE = 10, 200, 32
 CONVERSATION = "conversation"
-"""The category by which tools show what was said in sessions."""
+"""The category that tools show for messages of sessions."""
 MAX_NAMESPACE_CHARACTERS = 100
 _PLAIN = re.compile(r"(?!sha-)[A-Za-z0-9_.:-]{1,40}")
 _EVERY_LIFE = {
@@ -47,12 +47,15 @@ class _Category(BaseModel):
 class KeepsMemoryService(BaseMemoryService):
     """Long-term memory of ADK's sessions.
 
-    `keeps`: an open engine, the address of a server (with its `token`), or None for what the environment says; `uri` is
-    the same behind a scheme, as ADK's command line gives it.
-    `most`: how many entries a search gives; `min_relevance`, from 0 to 1: leave out what is less relevant to the
-    question. Without it the nearest are given, each with its relevance in `custom_metadata`. Where memory is away a
-    search finds nothing, and what could not be stored is logged and counted in `failures`: add the session again, and
-    only what is missing is stored.
+    While memory is unavailable, a search finds nothing, and entries that could not be stored are logged and counted in
+    `failures`. Adding the session again stores only the missing ones.
+
+    Args:
+        keeps: An open engine; the address of a server, with its `token`; or None: read from the environment.
+        most: Maximum number of entries in the result of a search.
+        min_relevance: From 0 to 1: leave out less relevant entries. Without it a search returns the nearest, each with
+            its relevance in `custom_metadata`.
+        uri: The same as `keeps`, after a scheme, as ADK's command line passes it.
     """
 
     def __init__(
@@ -72,15 +75,15 @@ class KeepsMemoryService(BaseMemoryService):
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """How often memory was away, by what was asked of it."""
+        """The number of failures of memory, by method."""
         return self._owners.failures
 
     async def close(self) -> None:
-        """Let go of what was opened here."""
+        """Close what this object opened."""
         await self._owners.close()
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Store what was said in a session. Again and again: what is known is known, what was deleted stays away."""
+        """Store the messages of a session. Repeated calls store each message once, and never a deleted one again."""
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
         )
@@ -94,9 +97,11 @@ class KeepsMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Store events with a text, each once. `custom_metadata` may hold `ttl_days`, `tags` and `importance`; the rest
-        is stored as metadata."""
-        said = {event.id: (event, text) for event in events if (text := _text_of(event))}
+        """Store events that have a text, each once.
+
+        `custom_metadata` may contain `ttl_days`, `tags` and `importance`; the rest is stored as metadata.
+        """
+        texts = {event.id: (event, text) for event in events if (text := _text_of(event))}
         chosen, rest = _settings(custom_metadata)
 
         def fields_of(event: Event, text: str) -> dict[str, Any]:
@@ -108,23 +113,25 @@ class KeepsMemoryService(BaseMemoryService):
                 "key": event.id,
                 "session_id": session_id,
                 "role": "user" if event.author == "user" else "assistant",
-                "valid_from": time_of(event.timestamp),  # without a time that can be: now, so that the text is not lost
+                "valid_from": time_of(event.timestamp),  # None: now, so that no text is lost for an impossible time
                 "metadata": {**rest, **of_app(app_name), "speaker": (event.author or "")[:80]},
                 **chosen,
             }
 
         async def store(memory: Memory) -> None:
-            marked, stored = await _known(memory, app_name, user_id, list(said))
+            marked, stored = await _known(memory, app_name, user_id, list(texts))
             new = self._valid(
                 "add_events_to_memory",
                 (
                     fields_of(event, text)
-                    for event_id, (event, text) in said.items()
+                    for event_id, (event, text) in texts.items()
                     if event_id not in marked and event_id not in stored
                 ),
             )
             await _store(memory, new)
-            await _mark_known(memory, app_name, [each.key for each in new if each.key] + sorted(stored - marked))
+            await _mark_known(
+                memory, app_name, [new_memory.key for new_memory in new if new_memory.key] + sorted(stored - marked)
+            )
 
         await self._written("add_events_to_memory", user_id, store)
 
@@ -157,11 +164,11 @@ class KeepsMemoryService(BaseMemoryService):
         await self._written("add_memory", user_id, lambda memory: _store(memory, valid))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """The memories that are nearest to the question, best first; nothing where memory is away."""
+        """Return the memories nearest to the question, best first; none while memory is unavailable."""
         if not query.strip():
             return SearchMemoryResponse()
         try:
-            found = await self._owners.ask(
+            result = await self._owners.ask(
                 user_id,
                 lambda memory: memory.recall(
                     query[:10_000],
@@ -175,17 +182,17 @@ class KeepsMemoryService(BaseMemoryService):
         except KeepsError as error:
             self._owners.failed("search_memory", error)
             return SearchMemoryResponse()
-        return SearchMemoryResponse(memories=[_entry(hit.memory, hit.relevance) for hit in found.hits])
+        return SearchMemoryResponse(memories=[_entry(hit.memory, hit.relevance) for hit in result.hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Delete a memory by the id that a search gave. An event that is deleted is not stored again.
+        """Delete a memory by the id from a search. A deleted event is not stored again.
 
-        As in ADK's own services, an id that names nothing is no error; it is logged and counted.
+        As in ADK's own services, an unknown id is no error; it is logged and counted.
         """
 
         async def forget(memory: Memory) -> None:
-            held = await of_this_app(memory, app_name, memory_id or "")
-            await forget_one(memory, app_name, held, hard=False)
+            stored = await of_this_app(memory, app_name, memory_id or "")
+            await forget_one(memory, app_name, stored, hard=False)
 
         try:
             await self._owners.ask(user_id, forget)
@@ -193,18 +200,18 @@ class KeepsMemoryService(BaseMemoryService):
             self._owners.failed("delete_memory", error)
 
     def _valid(self, what: str, fields: Iterable[dict[str, Any]]) -> list[NewMemory]:
-        """What can be stored; what cannot, such as a text that is too long, is reported, and costs no other."""
-        found: list[NewMemory] = []
-        for each in fields:
+        """Return the memories that can be stored; report the others, such as one whose text is too long."""
+        valid: list[NewMemory] = []
+        for values in fields:
             try:
-                new = validated(NewMemory, each)
+                new = validated(NewMemory, values)
             except ValidationFailedError as error:
                 self._owners.failed(what, error)
                 continue
             if not new.metadata.keys() - of_app("").keys():
-                new.model_fields_set.discard("metadata")  # which app it is of, is nothing that the entry gives
-            found.append(new)
-        return found
+                new.model_fields_set.discard("metadata")  # the app alone: the entry has no metadata of its own
+            valid.append(new)
+        return valid
 
     async def _written(self, what: str, user_id: str, work: Any) -> None:
         try:
@@ -216,7 +223,7 @@ class KeepsMemoryService(BaseMemoryService):
 
 
 def namespace_of(app_name: str, namespace: str | None = None) -> str:
-    """Where memories of an app stand: no two names, however they are written, stand in the same place."""
+    """Return the namespace of an app's memories; two different names never have the same."""
     plain = _PLAIN.fullmatch(app_name)
     app = f"adk/{app_name if plain else f'sha-{_digest(app_name)}'}"
     if namespace is None:
@@ -226,7 +233,7 @@ def namespace_of(app_name: str, namespace: str | None = None) -> str:
 
 
 def check_namespace(namespace: str) -> None:
-    """Raise ValidationFailedError for a category that Keeps takes for no namespace, whatever app it is of."""
+    """Raise ValidationFailedError for a category that is no valid namespace in any app."""
     validated(_Category, {"namespace": namespace})
 
 
@@ -235,12 +242,12 @@ def of_app(app_name: str) -> dict[str, Any]:
 
 
 def own(app_name: str, user_id: str) -> dict[str, Any]:
-    """One's own in this app: what others of the tenant share is nothing that the user said."""
+    """Return a filter for the user's own memories in an app, without those that others of the tenant share."""
     return {"AND": [{"metadata.adk_app": {"eq": app_name}}, {"user_id": {"eq": user_id}}]}
 
 
 def _text_of(event: Event) -> str:
-    """What was said for others to hear: no thoughts, no parts of what is still being said."""
+    """Return the text of an event that is addressed to others; empty for thoughts and for partial events."""
     return "" if event.partial else _said(event.content)
 
 
@@ -251,7 +258,7 @@ def _said(content: types.Content | None) -> str:
 
 
 def _settings(custom: Mapping[str, object] | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What Keeps knows by these names, and the rest, which is metadata."""
+    """Split custom metadata into fields of Keeps and the rest, which is stored as metadata."""
     given: dict[str, Any] = dict(custom or {})
     return {name: given.pop(name) for name in ("ttl_days", "tags", "importance") if name in given}, given
 
@@ -278,21 +285,23 @@ def _entry(memory: Stored, relevance: float | None) -> MemoryEntry:
 
 
 async def _known(memory: Memory, app_name: str, user_id: str, event_ids: Sequence[str]) -> tuple[set[str], set[str]]:
-    """Return the events that are marked as known, and those that are stored, or were and can be restored."""
+    """Return the ids of events that are marked as known, and of those whose memories are stored or can be restored."""
     marked: set[str] = set()
     stored: set[str] = set()
     for start in range(0, len(event_ids), AT_ONCE):
-        some = list(event_ids[start : start + AT_ONCE])
-        marks = await memory.read_items([_mark(app_name, each) for each in some])
-        marked |= {each for each, mark in zip(some, marks, strict=True) if mark.item is not None}
-        place = [{"namespace": {"eq": namespace_of(app_name)}}, {"key": {"in": some}}]
+        batch = list(event_ids[start : start + AT_ONCE])
+        marks = await memory.read_items([_mark(app_name, event_id) for event_id in batch])
+        marked |= {event_id for event_id, mark in zip(batch, marks, strict=True) if mark.item is not None}
+        place = [{"namespace": {"eq": namespace_of(app_name)}}, {"key": {"in": batch}}]
         filters: Any = {"AND": [{"user_id": {"eq": user_id}}, *place, _EVERY_LIFE]}
-        stored |= {each.key or "" for each in (await memory.list(filters=filters, limit=AT_ONCE)).items}
+        stored |= {
+            stored_memory.key or "" for stored_memory in (await memory.list(filters=filters, limit=AT_ONCE)).items
+        }
     return marked, stored
 
 
 async def _mark_known(memory: Memory, app_name: str, event_ids: Sequence[str]) -> None:
-    """Mark events as known, for longer than their memories: those may expire, or be removed for good anywhere."""
+    """Mark events as known. The marks outlive their memories, which may expire or be erased by any means."""
     for start in range(0, len(event_ids), AT_ONCE):
         marks = (_mark(app_name, each) for each in event_ids[start : start + AT_ONCE])
         await memory.batch_items(
@@ -304,19 +313,19 @@ async def _store(memory: Memory, new: Sequence[NewMemory]) -> None:
     for start in range(0, len(new), AT_ONCE):
         some = list(new[start : start + AT_ONCE])
         receipts = await memory.remember_many(some, index="now" if len(new) <= INDEXED_AT_ONCE else "later")
-        for given, receipt in zip(some, receipts, strict=True):
-            # Over HTTP, fields that are not set are not sent: a new memory does not know its app yet.
-            held, app = receipt.memory, given.metadata
+        for new_memory, receipt in zip(some, receipts, strict=True):
+            # Over HTTP, unset fields are not sent, so a new memory does not have its app yet.
+            stored, app = receipt.memory, new_memory.metadata
             if (
-                "metadata" not in given.model_fields_set
-                and held is not None
-                and not app.items() <= held.metadata.items()
+                "metadata" not in new_memory.model_fields_set
+                and stored is not None
+                and not app.items() <= stored.metadata.items()
             ):
-                await memory.update(held.memory_id, metadata={**held.metadata, **app}, if_version=held.version)
+                await memory.update(stored.memory_id, metadata={**stored.metadata, **app}, if_version=stored.version)
 
 
 async def of_this_app(memory: Memory, app_name: str, memory_id: str) -> Stored:
-    """Raises NotFoundError, also for another app's."""
+    """Return a memory of this app. Raises NotFoundError, also for a memory of another app."""
     found_id = memory_id_in(memory_id)
     if found_id is None:
         raise NotFoundError(f"no memory {memory_id[:100]!r}")
@@ -327,12 +336,16 @@ async def of_this_app(memory: Memory, app_name: str, memory_id: str) -> Stored:
 
 
 async def find_of_model(memory: Memory, app_name: str, text: str) -> Stored:
-    """Return the memory that a model names: by its id, as `namespace/key`, or by its key, as lines show it. Raises
-    NotFoundError, and WrongArgumentsError for what is none of these."""
+    """Return the memory that a model names: by its id, as `namespace/key`, or by its key, as lines show it.
+
+    Raises:
+        NotFoundError: There is no such memory.
+        WrongArgumentsError: The text is none of these.
+    """
     if memory_id_in(text) is not None:
         try:
             return await of_this_app(memory, app_name, text)
-        except NotFoundError:  # it may be the id of an event, which is a key
+        except NotFoundError:  # it may be the id of an event, which is used as a key
             pass
     for namespace, key in [*places_in(text), (CONVERSATION, text.strip())]:
         held = await find_by_key(memory, app_name, namespace, key)
@@ -349,29 +362,31 @@ async def find_of_model(memory: Memory, app_name: str, text: str) -> Stored:
 
 
 async def find_by_key(memory: Memory, app_name: str, namespace: str, key: str) -> Stored | None:
-    """Return the memory of a category and key, as tools store and show them, or None."""
+    """Return the memory with the category and key that tools use, or None."""
     places = [namespace_of(app_name, namespace)]
     if namespace == CONVERSATION:
         places.append(namespace_of(app_name))
     for place in places:
         try:
-            held = await memory.find(place, key)
-        except ValidationFailedError:  # nothing has such a name
+            stored = await memory.find(place, key)
+        except ValidationFailedError:  # no memory has such a name
             continue
-        if held is not None and held.metadata.get("adk_app") == app_name:
-            return held
+        if stored is not None and stored.metadata.get("adk_app") == app_name:
+            return stored
     return None
 
 
 async def forget_one(memory: Memory, app_name: str, held: Stored, *, hard: bool) -> None:
-    if held.key is not None and held.namespace == namespace_of(app_name):  # an event: its session may be added again
+    if held.key is not None and held.namespace == namespace_of(app_name):  # an event; its session may be added again
         await _mark_known(memory, app_name, [held.key])
     await memory.forget(held.memory_id, hard=hard)
 
 
 def _mark(app_name: str, event_id: str) -> GetItem:
-    """The user's own item that says that an event is known. Its name is that of earlier versions, which only marked
-    events that were deleted."""
+    """Return the user's item that marks an event as known.
+
+    Its name comes from earlier versions, which only marked deleted events.
+    """
     return GetItem(namespace=("adk", _digest(app_name), "deleted"), key=_digest(event_id))
 
 

@@ -1,4 +1,4 @@
-"""ADK's session service: sessions with their events, and state of sessions, users and apps."""
+"""ADK's session service: sessions with their events, and the state of sessions, users and apps."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ _STALE = "The session has been modified in storage since it was loaded; get it a
 
 
 class KeepsSessionService(BaseSessionService):
-    """Sessions of ADK, event by event, kept apart by user and app.
+    """Sessions of ADK, stored event by event, separate for each user and app.
 
-    `keeps`: an open engine, the address of a server (with its `token`), or None for what the environment says; `uri` is
-    the same behind a scheme, as ADK's command line gives it. What cannot be stored is an error here, as is a database
-    that is away: a session that lost events would be worse than one that stops.
+    Raises an error for an event that cannot be stored and for an unavailable database: a session without some of its
+    events would be worse than one that stops.
+
+    Args:
+        keeps: An open engine; the address of a server, with its `token`; or None: read from the environment.
+        uri: The same, after a scheme, as ADK's command line passes it.
     """
 
     def __init__(
@@ -49,7 +52,7 @@ class KeepsSessionService(BaseSessionService):
         self._owners = Owners(place_of(keeps, uri), tenant_id=tenant_id, token=token)
 
     async def close(self) -> None:
-        """Let go of what was opened here."""
+        """Close what this object opened."""
         await self._owners.close()
 
     async def __aenter__(self) -> Self:
@@ -61,7 +64,7 @@ class KeepsSessionService(BaseSessionService):
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
-        """Begin a session. Raises AlreadyExistsError where the id is taken."""
+        """Create a session. Raises AlreadyExistsError if the id is taken."""
         states = _states(state or {})
         session_id = (session_id or "").strip()
         try:
@@ -75,7 +78,7 @@ class KeepsSessionService(BaseSessionService):
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """A session with its events, or those that `config` asks for; None where there is none."""
+        """Return a session with its events, or with those that `config` selects; None if there is no such session."""
         last = config.num_recent_events if config is not None else None
         after = config.after_timestamp if config is not None else None
         since = None if after is None else time_of(after, beyond=datetime.max.replace(tzinfo=UTC))
@@ -95,32 +98,37 @@ class KeepsSessionService(BaseSessionService):
         return None
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """Sessions without events, oldest update first. Without a user those of all users: for administrators."""
+        """Return sessions without events, least recently updated first.
+
+        Without a user, the sessions of all users, for administrators.
+        """
         infos = await self._owners.ask(user_id, lambda memory: _all(memory, app_name, of_all=user_id is None))
         beside = await self._owners.ask(user_id, lambda memory: memory.get_app_state(app_name))
-        found = [
-            _session(each, each.user_state if user_id is None else beside.user_state, beside.shared_state)
-            for each in infos
+        sessions = [
+            _session(info, info.user_state if user_id is None else beside.user_state, beside.shared_state)
+            for info in infos
         ]
         return ListSessionsResponse(
-            sessions=sorted(found, key=lambda each: (each.last_update_time, each.user_id, each.id))
+            sessions=sorted(sessions, key=lambda each: (each.last_update_time, each.user_id, each.id))
         )
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Remove a session with its events and its state, now and for good; one that is not there is gone already."""
+        """Erase a session with its events and its state. A missing session is no error."""
         for each in _spellings(session_id):
             with suppress(NotFoundError):
                 await self._owners.ask(user_id, lambda memory, each=each: memory.delete_transcript(app_name, each))
                 return
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        """What is kept of a user in all sessions of the app, without the prefix `user:`."""
+        """Return the state of a user in all sessions of the app, without the prefix `user:`."""
         return (await self._owners.ask(user_id, lambda memory: memory.get_app_state(app_name))).user_state
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Append an event and what it changes of the state, together. The same event again is one event.
+        """Append an event and its changes of the state in one transaction, unless the event is already there.
 
-        Raises StaleSessionError where others appended since the session was read, SessionNotFoundError.
+        Raises:
+            StaleSessionError: Another event was appended since the session was read.
+            SessionNotFoundError: The session does not exist.
         """
         if event.partial:
             return event
@@ -153,7 +161,10 @@ class KeepsSessionService(BaseSessionService):
 
 
 async def _version_of(memory: Memory, session: Session) -> int:
-    """The version of a session that came without a mark, as through JSON: it is stale where it lacks the last event."""
+    """Return the version of a session that has no mark, such as one that came as JSON.
+
+    Raises StaleSessionError if the session lacks the last event.
+    """
     stored = await memory.get_transcript(session.app_name, session.id, last=1)
     ids = [each.entry_id for each in stored.entries]
     if stored.updated_at.timestamp() > session.last_update_time and ids != [each.id for each in session.events[-1:]]:
@@ -164,15 +175,15 @@ async def _version_of(memory: Memory, session: Session) -> int:
 async def _all(memory: Memory, app_name: str, *, of_all: bool) -> list[TranscriptInfo]:
     ask = memory.admin.list_transcripts if of_all else memory.list_transcripts
     page = await ask(app_name)
-    found = list(page)
+    transcripts = list(page)
     while page.next_cursor is not None:
         page = await ask(app_name, cursor=page.next_cursor)
-        found += page
-    return found
+        transcripts += page
+    return transcripts
 
 
 def time_of(timestamp: float, *, beyond: datetime | None = None) -> datetime | None:
-    """Return a time in seconds as a time; `beyond` where it is later than any, None where it is no time at all."""
+    """Convert seconds to a time: `beyond` if it is later than any possible time, None if it is no time."""
     try:
         return datetime.fromtimestamp(timestamp, UTC)
     except (ValueError, OverflowError, OSError):
@@ -180,20 +191,20 @@ def time_of(timestamp: float, *, beyond: datetime | None = None) -> datetime | N
 
 
 def _spellings(session_id: str) -> list[str]:
-    """Return an id as earlier versions kept it, and without blanks around it, as ADK's own services take it."""
+    """Return an id as earlier versions stored it, and stripped as in ADK's own services."""
     return [each for each in dict.fromkeys((session_id, session_id.strip())) if each.strip()]
 
 
 def _as_json(event: Event) -> dict[str, Any]:
     try:
         dumped = event.model_dump(mode="json", exclude_none=True)
-    except (PydanticSerializationError, UnicodeEncodeError):  # half of a surrogate pair
+    except (PydanticSerializationError, UnicodeEncodeError):  # a lone surrogate
         dumped = Event.model_validate(_mended(event.model_dump())).model_dump(mode="json", exclude_none=True)
     return _storable(dumped)
 
 
 def _storable(value: object) -> Any:
-    """Return a value as JSON without what no text may hold."""
+    """Return a value as JSON, without characters that cannot be stored."""
     return _mended(to_jsonable_python(_mended(value), inf_nan_mode="null", fallback=str))
 
 
@@ -216,17 +227,17 @@ class _States(TypedDict):
 
 
 def _states(given: Mapping[str, Any]) -> _States:
-    """Whose each key is, by its prefix; what is no JSON is stored as its text."""
-    found: _States = {"state": {}, "user_state": {}, "shared_state": {}}
+    """Sort keys by their prefix into the states of session, user and app; values that are no JSON become text."""
+    states: _States = {"state": {}, "user_state": {}, "shared_state": {}}
     for key, value in given.items():
         key, plain = _storable(key), _storable(value)
         if key.startswith(State.APP_PREFIX):
-            found["shared_state"][key.removeprefix(State.APP_PREFIX)] = plain
+            states["shared_state"][key.removeprefix(State.APP_PREFIX)] = plain
         elif key.startswith(State.USER_PREFIX):
-            found["user_state"][key.removeprefix(State.USER_PREFIX)] = plain
+            states["user_state"][key.removeprefix(State.USER_PREFIX)] = plain
         elif not key.startswith(State.TEMP_PREFIX):
-            found["state"][key] = plain
-    return found
+            states["state"][key] = plain
+    return states
 
 
 def _session(info: TranscriptInfo, user_state: Mapping[str, Any] | None, shared_state: Mapping[str, Any]) -> Session:

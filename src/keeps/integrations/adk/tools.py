@@ -44,27 +44,27 @@ from keeps_client.validation import given
 NOT_THE_MODELS = ("self", "tool_context")
 NAMES = {"hard": "hard_delete", "expires_at": "ttl_days"}
 KEYLESS = "memory"
-"""How a line shows what has no key."""
+"""Shown in place of a missing key."""
 MOST_TAGS = 10
 CUT = " …"
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The arguments of a call as a model gives them, whatever they are."""
+    """The arguments of a call, unchecked, as a model passes them."""
 
     arguments: object
 
 
 class _Tool(FunctionTool):
-    """A tool whose arguments are read by Keeps, also those that ADK would drop or refuse."""
+    """A tool whose arguments Keeps reads, including those that ADK would drop or refuse."""
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         return await self.func(_Given(args), tool_context=tool_context)
 
 
 def _for_models(work: Callable[..., Coroutine[Any, Any, str]]) -> Callable[..., Coroutine[Any, Any, str]]:
-    """Read the arguments that a model gives to a method of KeepsTools; answer in a sentence, whatever happens."""
+    """Decorate a method of KeepsTools: read the arguments of a model, and return a sentence also for errors."""
     readable = ToolArguments.of_function(work, without=NOT_THE_MODELS)
     names = list(inspect.signature(work).parameters)[1:]
 
@@ -91,7 +91,7 @@ class KeepsTools:
 
     agent = LlmAgent(tools=KeepsTools().tools, …)
 
-    Whose they are is ADK's to say, never the model's. Where memory is away they answer in a sentence, and count it in
+    ADK sets the user, never the model. While memory is unavailable, the tools return a sentence and count it in
     `failures`.
     """
 
@@ -106,11 +106,11 @@ class KeepsTools:
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """How often memory was away or not allowed, by tool."""
+        """The number of calls for which memory was unavailable or access denied, by tool."""
         return self._owners.failures
 
     async def close(self) -> None:
-        """Let go of what was opened here."""
+        """Close what this object opened."""
         await self._owners.close()
 
     @_for_models
@@ -145,7 +145,7 @@ class KeepsTools:
                 "metadata": {**of_app(app), "namespace": namespace},
                 **given(tags=tags or None, importance=importance),
                 **given(session_id=tool_context.session.id, agent_id=getattr(tool_context, "agent_name", None)),
-                "ttl_days": ttl_days or 0,  # 0: without an end, also where the text is known and had one
+                "ttl_days": ttl_days or 0,  # 0 removes the expiry of a known text, too
             }
             (receipt,) = await memory.remember_many([{"content": content, **fields}], index="now")
             done = {"created": "Stored", "updated": "Replaced", "unchanged": "Known already"}
@@ -184,10 +184,10 @@ class KeepsTools:
         if namespace is not None:
             places = [namespace_of(app, namespace)]
             if namespace in (CONVERSATION, KEYLESS):
-                places.append(namespace_of(app))  # lines show it by these words
+                places.append(namespace_of(app))  # the names that lines show for it
             conditions.append({"namespace": {"in": places}})
         if tags:
-            within = [{"tags": {"contains": each}} for each in tags]
+            within = [{"tags": {"contains": tag}} for tag in tags]
             conditions.append({"AND" if all_tags else "OR": within})
         if min_importance > 0:
             conditions.append({"importance": {"gte": min_importance}})
@@ -199,7 +199,7 @@ class KeepsTools:
                 return [(hit.memory, hit.relevance) for hit in recalled.hits]
             filters = {"AND": [*conditions, {"archived_at": {"exists": False}}]}
             page = await memory.list(filters=filters, order="importance", limit=most)
-            return [(each, None) for each in page.items]
+            return [(stored, None) for stored in page.items]
 
         hits = await self._owners.ask(tool_context.user_id, find)
         if not hits:
@@ -227,20 +227,20 @@ class KeepsTools:
 
         async def forget(memory: Memory) -> str:
             if memory_id is not None:
-                held = await find_of_model(memory, app, memory_id)
+                stored = await find_of_model(memory, app, memory_id)
             elif namespace is not None and key is not None:
-                held = await find_by_key(memory, app, namespace, key)
-                if held is None:
+                stored = await find_by_key(memory, app, namespace, key)
+                if stored is None:
                     raise NotFoundError(f"nothing is remembered under {namespace}/{key}")
             else:
                 return "Say which: give memory_id, or namespace and key. retrieve_memories shows them."
-            await forget_one(memory, app, held, hard=hard_delete)
+            await forget_one(memory, app, stored, hard=hard_delete)
             return "Deleted for good." if hard_delete else "Deleted. It can be restored for 30 days."
 
         return await self._owners.ask(tool_context.user_id, forget)
 
     async def answered(self, tool: str, work: Awaitable[str]) -> str:
-        """Return what a tool answers, or a sentence that the model can act on."""
+        """Return the answer of a tool, or a sentence about its error that the model can act on."""
         try:
             return await work
         except WrongArgumentsError as error:
@@ -254,7 +254,10 @@ class KeepsTools:
 
 
 def _lines(hits: list[tuple[Stored, float | None]], budget: int) -> str:
-    """Return memories within a budget: long ones cut, the last ones left out where that is not enough; and say so."""
+    """Return memories within a budget, with a note about what is missing.
+
+    Long memories are cut; if that is not enough, the last ones are left out.
+    """
     room = budget - LEFT_FOR_THE_FRAME
     lines: list[str] = []
     for characters in (room * 6, room * 3 // len(hits), SHOWN_CHARACTERS, SHOWN_CHARACTERS // 4):
@@ -270,7 +273,7 @@ def _lines(hits: list[tuple[Stored, float | None]], budget: int) -> str:
 
 
 def _line(memory: Stored, relevance: float | None, characters: int) -> str:
-    """Return one memory in a line. What is weakly relevant to the question is marked."""
+    """Return one memory as a line, marked if it is only weakly relevant to the question."""
     weak = "(may be related) " if relevance is not None and relevance < WEAK_RELEVANCE else ""
     place = f"{memory.metadata.get('namespace', CONVERSATION)}/{memory.key}" if memory.key else KEYLESS
     tags = f", tags {', '.join(memory.tags[:MOST_TAGS])}" if memory.tags else ""

@@ -1,4 +1,4 @@
-"""LangGraph's store, with Keeps behind it."""
+"""LangGraph's store, backed by Keeps."""
 
 from keeps.integrations.langgraph.store import KeepsStore
 

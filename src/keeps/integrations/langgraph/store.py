@@ -1,9 +1,9 @@
-"""LangGraph's store: JSON values under namespaces and keys, found by filters and by meaning.
+"""LangGraph's store: JSON values with namespaces and keys, found by filters and by meaning.
 
     graph = builder.compile(store=KeepsStore(user_label=1))
 
-With `user_label` the label at that place names the user in Keeps: then row security, not a prefix, keeps users apart.
-Without it all items belong to one user. The tenant comes from settings or the token.
+With `user_label`, the label at that position names the user in Keeps, so that row security separates users, not a
+prefix. Without it, all items belong to one user. The tenant comes from the settings or the token.
 """
 
 from __future__ import annotations
@@ -49,15 +49,17 @@ _Waiting = tuple[Op, "asyncio.Future[Result]"]
 
 
 class KeepsStore(BaseStore):
-    """A store of LangGraph in Keeps.
+    """A LangGraph store in Keeps.
 
-    `keeps`: an open engine, the address of a server (with its `token`), or None for what the environment says.
-    `user_id`: whose the items are; with `user_label` the label at that place of each namespace says it instead.
-    `index`: its `fields` are what items are found by, the whole value without any; False: none is found by meaning.
-    Keeps embeds by itself. `ttl`: as LangGraph says it, but that expired items are hidden unless `omit_expired` is
-    False. Where memory is away reads give nothing, which is logged and counted in `failures`, and writes raise.
+    While memory is unavailable, reads return nothing, which is logged and counted in `failures`, and writes raise.
+    Sync methods may be called anywhere except in the event loop of an engine passed as `keeps`.
 
-    Sync methods may be called anywhere but in the event loop of an engine that was given.
+    Args:
+        keeps: An open engine; the address of a server, with its `token`; or None: read from the environment.
+        user_id: The owner of the items.
+        user_label: The position of the label in each namespace that names the owner instead.
+        index: Its `fields` are embedded by Keeps, the whole value without any; False: no item is found by meaning.
+        ttl: As LangGraph defines it, except that expired items are hidden unless `omit_expired` is False.
     """
 
     supports_ttl = True
@@ -83,25 +85,28 @@ class KeepsStore(BaseStore):
         self._waiting: dict[str | None, list[_Waiting]] = {}
         self._draining: set[asyncio.Task[None]] = set()
         self._mortal: set[str | None] = set()
-        """Whose items were given a time to live here."""
+        """Users whose items this store gave a time to live."""
         self._sweeper: threading.Event | None = None
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """How often memory was away, by what was asked of it."""
+        """The number of failures of memory, by operation."""
         return self._owners.failures
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Operations in order, in one transaction for each user whose they are. Raises asyncio.InvalidStateError in the
-        event loop of the engine that was given, which would wait for itself: `await abatch` there."""
+        """Run operations in order, in one transaction for each user.
+
+        Raises asyncio.InvalidStateError in the event loop of the engine passed as `keeps`, which would wait for itself.
+        Use `await abatch` there.
+        """
         return self._owners.now(self._batch(self._checked(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Operations in order, in one transaction for each user whose they are."""
+        """Run operations in order, in one transaction for each user."""
         return await self._owners.run(self._batch(self._checked(ops)))
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> _Started:
-        """Remove what is over every so often, beside the worker, which does it anyway. May be awaited."""
+        """Remove expired items periodically, in addition to the worker. May be awaited."""
         configured = (self.ttl_config or {}).get("sweep_interval_minutes")
         minutes = sweep_interval_minutes if sweep_interval_minutes is not None else configured
         if minutes is not None and self._sweeper is None:
@@ -112,28 +117,30 @@ class KeepsStore(BaseStore):
         return _Started()
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> _Started:  # noqa: ARG002  as LangGraph calls it
-        """Leave it to the worker again. May be awaited."""
+        """Stop the sweeper; the worker goes on. May be awaited."""
         if self._sweeper is not None:
             self._sweeper.set()
             self._sweeper = None
         return _Started()
 
     def sweep_ttl(self) -> _Swept:
-        """Remove what is over now and return how many items. May be awaited, but not in the event loop of an engine
-        that was given: use `asweep_ttl` there."""
+        """Remove expired items, and return their number.
+
+        May be awaited, but not in the event loop of an engine passed as `keeps`: use `asweep_ttl` there.
+        """
         return _Swept(self._owners.now(self._swept()))
 
     async def asweep_ttl(self) -> int:
-        """Remove what is over now and return how many items."""
+        """Remove expired items, and return their number."""
         return await self._owners.run(self._swept())
 
     async def aclose(self) -> None:
-        """Let go of what was opened here."""
+        """Close what this object opened."""
         self.stop_ttl_sweeper()
         await self._owners.close()
 
     def close(self) -> None:
-        """The same without await."""
+        """Close what this object opened, without await."""
         self.stop_ttl_sweeper()
         self._owners.close_now()
 
@@ -150,15 +157,15 @@ class KeepsStore(BaseStore):
         self.close()
 
     def _checked(self, ops: Iterable[Op]) -> list[Op]:
-        """Nothing is asked of the database where one of them cannot be."""
-        found = list(ops)
-        for op in found:
+        """Check all operations before any reaches the database. Raises for an invalid one."""
+        checked = list(ops)
+        for op in checked:
             validate_op_namespace(op)
             if isinstance(op, SearchOp):
                 storable_filter(op.filter)
             if not isinstance(op, ListNamespacesOp):
                 self._owner_of(op)
-        return found
+        return checked
 
     def _owner_of(self, op: GetOp | PutOp | SearchOp) -> str | None:
         if self._user_label is None:
@@ -171,7 +178,7 @@ class KeepsStore(BaseStore):
         return place[self._user_label]
 
     def _owner_of_listing(self, op: ListNamespacesOp) -> tuple[str | None, bool]:
-        """Whose namespaces are listed, and whether it is everybody's."""
+        """Return the user whose namespaces to list, and True if they are those of all users."""
         if self._user_label is None:
             return self._user_id, False
         for condition in op.match_conditions or ():
@@ -198,7 +205,7 @@ class KeepsStore(BaseStore):
         return results
 
     async def _joined(self, op: Op) -> Result:
-        """One operation, or with others that wait for one before: they have no order among them."""
+        """Run an operation, together with others that wait for an earlier one; they have no order among them."""
         owner, of_all = self._owner_of_listing(op) if isinstance(op, ListNamespacesOp) else (self._owner_of(op), False)
         if of_all:
             return (await self._listed_of_all([op]))[0]
@@ -207,7 +214,7 @@ class KeepsStore(BaseStore):
             future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
             queue.append((op, future))
             return await future
-        self._waiting[owner] = []  # others that come meanwhile wait, and then go together
+        self._waiting[owner] = []  # operations that arrive meanwhile wait, and run together
         try:
             return (await self._of_owner(owner, [op]))[0]
         finally:
@@ -245,20 +252,20 @@ class KeepsStore(BaseStore):
             return error
 
     async def _of_owner(self, owner: str | None, ops: Sequence[Op]) -> list[Result]:
-        """Operations on the items of one user, in order. Reads give nothing where memory is away."""
+        """Run operations on the items of one user, in order. Reads return nothing while memory is unavailable."""
         writes = any(isinstance(op, PutOp) for op in ops)
-        asked = [self._asked(owner, op) for op in ops]
+        requests = [self._asked(owner, op) for op in ops]
         omit = (self.ttl_config or {}).get("omit_expired", True)
 
         async def work(memory: Memory) -> list[Result]:
-            found: list[ItemResult] = []
-            for start in range(0, len(asked), MAX_OPERATIONS):
-                part = asked[start : start + MAX_OPERATIONS]
+            results: list[ItemResult] = []
+            for start in range(0, len(requests), MAX_OPERATIONS):
+                part = requests[start : start + MAX_OPERATIONS]
                 ask = memory.batch_items if writes else memory.read_items
-                found += await ask(part, omit_expired=omit)
+                results += await ask(part, omit_expired=omit)
             return [
-                await _result(memory, op, each, result, omit)
-                for op, each, result in zip(ops, asked, found, strict=True)
+                await _result(memory, op, request, result, omit)
+                for op, request, result in zip(ops, requests, results, strict=True)
             ]
 
         try:
@@ -272,15 +279,15 @@ class KeepsStore(BaseStore):
             return [None if isinstance(op, GetOp) else [] for op in ops]
 
     async def _listed_of_all(self, ops: Sequence[Op]) -> list[Result]:
-        """Namespaces of all users: for administrators."""
+        """List the namespaces of all users, for administrators."""
 
         async def work(memory: Memory) -> list[tuple[str, ...]]:
             page = await memory.admin.list_namespaces()
-            found = [each for user in page for each in user.namespaces]
+            namespaces = [namespace for user in page for namespace in user.namespaces]
             while page.next_cursor is not None:
                 page = await memory.admin.list_namespaces(after=page.next_cursor)
-                found += [each for user in page for each in user.namespaces]
-            return found
+                namespaces += [namespace for user in page for namespace in user.namespaces]
+            return namespaces
 
         try:
             names = await self._owners.ask(None, work)
@@ -292,7 +299,7 @@ class KeepsStore(BaseStore):
         return [_cut(names, op) for op in ops if isinstance(op, ListNamespacesOp)]
 
     def _asked(self, owner: str | None, op: Op) -> dict[str, Any]:
-        """An operation as Keeps is asked for it."""
+        """Return an operation as a request to Keeps."""
         if isinstance(op, GetOp):
             return {"op": "get", "namespace": op.namespace, "key": op.key, "refresh_ttl": op.refresh_ttl}
         if isinstance(op, PutOp):
@@ -325,23 +332,23 @@ class KeepsStore(BaseStore):
             paths = {each.match_type: tuple(each.path) for each in op.match_conditions or ()}
             asked = {"op": "namespaces", "prefix": paths.get("prefix", ()), "suffix": paths.get("suffix", ())}
             if len(paths) < len(op.match_conditions or ()) or op.limit > MAX_OPERATIONS:
-                return {**asked, "limit": MAX_OPERATIONS}  # the rest is chosen here
+                return {**asked, "limit": MAX_OPERATIONS}  # the rest is selected here
             return {**asked, "max_depth": op.max_depth, "limit": op.limit, "offset": op.offset}
         raise TypeError(f"{type(op).__name__} is no operation of a store")
 
     def _texts(self, op: PutOp, value: dict[str, Any]) -> dict[str, str] | None:
-        """By what an item is found: texts by name, None for the whole value, none at all."""
+        """Return the texts to embed by name; None: the whole value; empty: nothing."""
         if op.index is False:
             return {}
         paths = self._paths if op.index is None else _paths(op.index)
         if paths == [("$", "$")]:
             return None
-        found: list[tuple[str, str]] = []
+        named_texts: list[tuple[str, str]] = []
         for path, tokens in paths:
             texts = get_text_at_path(value, tokens)
-            found += [(f"{path}.{n}" if len(texts) > 1 else path, text) for n, text in enumerate(texts) if text]
-        size = -(-len(found) // MOST_TEXTS) or 1  # neighbours are embedded together where there are too many
-        groups = [found[start : start + size] for start in range(0, len(found), size)]
+            named_texts += [(f"{path}.{n}" if len(texts) > 1 else path, text) for n, text in enumerate(texts) if text]
+        size = -(-len(named_texts) // MOST_TEXTS) or 1  # adjacent texts are joined if there are too many
+        groups = [named_texts[start : start + size] for start in range(0, len(named_texts), size)]
         return {group[0][0]: "\n".join(text for _, text in group)[:MOST_CHARACTERS] for group in groups}
 
     def _sweep(self, stop: threading.Event, seconds: float) -> None:
@@ -352,13 +359,13 @@ class KeepsStore(BaseStore):
                 self._owners.failed("sweep", error)
 
     async def _swept(self) -> int:
-        """Remove expired items of the store's user, or with `user_label` of the users who were given some here."""
+        """Remove expired items of the store's user; with `user_label`, of users that were given a time to live here."""
         owners = self._mortal if self._user_label is not None else {self._user_id}
         return sum([await self._owners.ask(owner, _sweep_items) for owner in list(owners)])
 
 
 class _Started:
-    """Done already; what may be awaited need not be."""
+    """The result of a finished call; awaiting it is optional."""
 
     def __await__(self) -> Generator[Any, None, None]:
         yield from ()
@@ -373,7 +380,7 @@ class _Swept(int):
 
 
 async def _sweep_items(memory: Memory) -> int:
-    """Remove all expired items of one user, a part at a time."""
+    """Remove all expired items of one user, in batches."""
     removed = 0
     while swept := (await memory.batch_items([{"op": "sweep"}]))[0].removed:
         removed += swept
@@ -384,14 +391,14 @@ async def _result(memory: Memory, op: Op, asked: dict[str, Any], result: ItemRes
     if isinstance(op, GetOp):
         return None if result.item is None else _item(result.item)
     if isinstance(op, SearchOp):
-        found = list(result.items)
-        while len(found) < op.limit and (result.more or len(result.items) == asked["limit"]):
-            more = {**asked, "offset": op.offset + len(found), "limit": min(op.limit - len(found), MAX_OPERATIONS)}
+        items = list(result.items)
+        while len(items) < op.limit and (result.more or len(result.items) == asked["limit"]):
+            more = {**asked, "offset": op.offset + len(items), "limit": min(op.limit - len(items), MAX_OPERATIONS)}
             (result,) = await memory.read_items([more], omit_expired=omit)
             if not result.items:
                 break
-            found += result.items
-        return [_search_item(each) for each in found]
+            items += result.items
+        return [_search_item(item) for item in items]
     if isinstance(op, ListNamespacesOp):
         if "max_depth" in asked:
             return list(result.namespaces)
@@ -404,7 +411,7 @@ async def _result(memory: Memory, op: Op, asked: dict[str, Any], result: ItemRes
 
 
 def _unique(waiting: Sequence[_Waiting]) -> list[tuple[Op, list[asyncio.Future[Result]]]]:
-    """Operations without order among them, each once: reads first; of writes to one key the last."""
+    """Return unordered operations without duplicates: reads first, and the last of several writes to a key."""
     reads: dict[str, tuple[Op, list[asyncio.Future[Result]]]] = {}
     writes: dict[tuple[tuple[str, ...], str], tuple[Op, list[asyncio.Future[Result]]]] = {}
     for op, future in waiting:
@@ -418,19 +425,21 @@ def _unique(waiting: Sequence[_Waiting]) -> list[tuple[Op, list[asyncio.Future[R
 
 
 def _cut(names: Iterable[tuple[str, ...]], op: ListNamespacesOp) -> list[tuple[str, ...]]:
-    """Of namespaces those that a listing asks for."""
+    """Return the namespaces that a listing selects."""
 
     def fits(name: tuple[str, ...], kind: str, path: Sequence[str]) -> bool:
         part = name[: len(path)] if kind == "prefix" else name[len(name) - len(path) :]
-        return len(path) <= len(name) and all(asked in ("*", label) for label, asked in zip(part, path, strict=True))
+        return len(path) <= len(name) and all(
+            pattern in ("*", label) for label, pattern in zip(part, path, strict=True)
+        )
 
     conditions = op.match_conditions or ()
-    found = {
-        each[: op.max_depth]
-        for each in names
-        if all(fits(each, condition.match_type, condition.path) for condition in conditions)
+    selected = {
+        namespace[: op.max_depth]
+        for namespace in names
+        if all(fits(namespace, condition.match_type, condition.path) for condition in conditions)
     }
-    return sorted(found)[op.offset : op.offset + op.limit]
+    return sorted(selected)[op.offset : op.offset + op.limit]
 
 
 def _paths(fields: str | Sequence[str]) -> list[tuple[str, Any]]:

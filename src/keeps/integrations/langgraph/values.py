@@ -1,4 +1,4 @@
-"""Values and filters of LangGraph as JSON, the way its own PostgreSQL store writes them. Pure."""
+"""Converts values and filters of LangGraph to JSON as its own PostgreSQL store does. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _key(key: object) -> Any:
 
 
 def storable_filter(wanted: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a filter that asks the same and holds nothing but JSON that can be stored.
+    """Return an equivalent filter that contains only JSON that can be stored.
 
     No stored value equals NaN, infinity or a text with NUL, which JSON in PostgreSQL cannot hold.
 
@@ -68,7 +68,7 @@ def _compared(operator: str, value: Any) -> tuple[str, Any]:
         return operator, value
     if operator in ("$eq", "$ne"):
         return operator, _absent()
-    if isinstance(value, str):  # no stored text has a NUL: what is above "a\0…" is above "a"
+    if isinstance(value, str):  # no stored text contains NUL, so what is above "a\0…" is above "a"
         return ("$gt" if operator.startswith("$gt") else "$lte"), value.split("\x00")[0]
     if isinstance(value, float) and not math.isnan(value):
         return operator, _BEYOND_NUMBERS if value > 0 else -_BEYOND_NUMBERS

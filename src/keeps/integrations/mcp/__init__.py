@@ -1,4 +1,4 @@
-"""The Model Context Protocol: Keeps for whatever speaks it. `keeps mcp` over stdio, `/mcp` in `keeps serve`."""
+"""The Model Context Protocol: `keeps mcp` over stdio, `/mcp` in `keeps serve`."""
 
 from __future__ import annotations
 

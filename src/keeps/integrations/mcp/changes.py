@@ -1,4 +1,4 @@
-"""Which resources changed, as the log tells whoever watches: only what they may see, whichever server it changed on."""
+"""Notifications of changed resources, read from the log: those that the watcher may see, from all servers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ AGAIN_SECONDS = 2.0
 
 
 class Changes:
-    """The SDK's port for notifications. Each watcher reads the log as itself, from when it began to watch."""
+    """The SDK's port for notifications. Each watcher reads the log as itself, from the time it began to watch."""
 
     def __init__(self, memory_of: Callable[[], Memory]) -> None:
         self._memory_of = memory_of
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def publish(self, event: ServerEvent) -> None:
-        """Nothing to do: what changes is in the log."""
+        """Do nothing: changes are in the log."""
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         task = asyncio.get_running_loop().create_task(self._tell(self._memory_of(), listener))

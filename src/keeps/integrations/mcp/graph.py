@@ -1,6 +1,6 @@
 """The tools of the reference memory server, by name and shape: `keeps mcp --tools graph`.
 
-Every tool takes a name in any spelling. What the reference returns whole comes in parts, with a cursor to the rest.
+Tools accept a name in any spelling. Answers that the reference returns whole come in parts, with a cursor to the rest.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Success(Lean):
 
 
 def graph_server(memory_of: Callable[[], Memory], *, name: str = "keeps", **more: Any) -> MCPServer[Any]:
-    """A server with the reference memory server's nine tools, on the memory of whoever asks."""
+    """Return a server with the reference memory server's nine tools, on the caller's memory."""
     server: MCPServer[Any] = MCPServer(
         name,
         title="Keeps",
@@ -113,7 +113,7 @@ def graph_server(memory_of: Callable[[], Memory], *, name: str = "keeps", **more
 
 
 class _Tools:
-    """The reference memory server's tools over the memory of whoever asks."""
+    """The reference memory server's tools, on the caller's memory."""
 
     def __init__(self, memory_of: Callable[[], Memory]) -> None:
         self._memory_of = memory_of
@@ -129,21 +129,21 @@ class _Tools:
     async def add_observations(self, observations: list[NewObservations]) -> Annotated[CallToolResult, Results]:
         """Add observations to entities that are there."""
         memory = self._memory_of()
-        known = await find_nodes(memory, [each["entityName"] for each in observations])
-        for each in observations:
-            if each["entityName"] not in known:
+        entities = await find_nodes(memory, [group["entityName"] for group in observations])
+        for group in observations:
+            if group["entityName"] not in entities:
                 raise ToolError(
-                    f"Entity with name {each['entityName']} not found. Nothing was added; call create_entities first."
+                    f"Entity with name {group['entityName']} not found. Nothing was added; call create_entities first."
                 )
         new = checked_observations(
             [
-                Observation(known[each["entityName"]].name, text, f"observations.{position}.contents.{place}")
-                for position, each in enumerate(observations)
-                for place, text in enumerate(each["contents"])
+                Observation(entities[group["entityName"]].name, text, f"observations.{position}.contents.{place}")
+                for position, group in enumerate(observations)
+                for place, text in enumerate(group["contents"])
             ]
         )
         added = await observe(memory, new)
-        names = dict.fromkeys(known[each["entityName"]].name for each in observations)
+        names = dict.fromkeys(entities[group["entityName"]].name for group in observations)
         return answer(
             Results(results=[Added(entityName=name, addedObservations=added.get(name, [])) for name in names])
         )
@@ -157,29 +157,30 @@ class _Tools:
     async def delete_observations(self, deletions: list[Deletion]) -> Annotated[CallToolResult, Success]:
         """Delete observations of entities, by their exact texts."""
         memory = self._memory_of()
-        known = await find_nodes(memory, [each["entityName"] for each in deletions])
+        entities = await find_nodes(memory, [deletion["entityName"] for deletion in deletions])
         missing = [
-            f"{each['entityName']}: {text}"
-            for each in deletions
-            for text in dict.fromkeys(each["observations"])
-            if each["entityName"] not in known or not await delete_observation(memory, known[each["entityName"]], text)
+            f"{deletion['entityName']}: {text}"
+            for deletion in deletions
+            for text in dict.fromkeys(deletion["observations"])
+            if deletion["entityName"] not in entities
+            or not await delete_observation(memory, entities[deletion["entityName"]], text)
         ]
         return answer(_deleted("Observations", missing))
 
     async def delete_relations(self, relations: list[NewRelation]) -> Annotated[CallToolResult, Success]:
         """Delete relations."""
         memory = self._memory_of()
-        ends = await find_nodes(memory, [each[side] for each in relations for side in ("from", "to")])
-        known = Edges(memory)
+        ends = await find_nodes(memory, [relation[side] for relation in relations for side in ("from", "to")])
+        known_edges = Edges(memory)
         missing: list[str] = []
-        for each in relations:
-            source, target = ends.get(each["from"]), ends.get(each["to"])
-            kind = each["relationType"].strip()
-            edges = await known.between(source, kind, target.entity_id) if source and target else []
+        for relation in relations:
+            source, target = ends.get(relation["from"]), ends.get(relation["to"])
+            kind = relation["relationType"].strip()
+            edges = await known_edges.between(source, kind, target.entity_id) if source and target else []
             for edge in edges:
                 await memory.delete_relation(edge.relation_id)
             if not edges:
-                missing.append(f"{each['from']} {kind} {each['to']}")
+                missing.append(f"{relation['from']} {kind} {relation['to']}")
         return answer(_deleted("Relations", missing))
 
     async def read_graph(
@@ -226,67 +227,73 @@ class _Tools:
 
 
 async def _create(memory: Memory, entities: Sequence[NewEntity]) -> list[NewEntity]:
-    """Store all of it, or nothing where a part is refused; return what is new."""
-    known = await find_nodes(memory, [each["name"] for each in entities])
+    """Store all entities, or none if a part is refused; return the new parts."""
+    existing = await find_nodes(memory, [entity["name"] for entity in entities])
     names: dict[str, str] = {}
     made: dict[str, NewEntity] = {}
-    said: list[Observation] = []
-    for position, each in enumerate(entities):
+    observations: list[Observation] = []
+    for position, entity in enumerate(entities):
         name, kind = (
-            checked_name(each["name"], f"entities.{position}.name"),
-            checked_kind(each["entityType"], f"entities.{position}.entityType"),
+            checked_name(entity["name"], f"entities.{position}.name"),
+            checked_kind(entity["entityType"], f"entities.{position}.entityType"),
         )
-        held = known.get(each["name"])
-        name = held.name if held else names.setdefault(name_key(name), name)
-        if held is None and name not in made:
+        stored = existing.get(entity["name"])
+        name = stored.name if stored else names.setdefault(name_key(name), name)
+        if stored is None and name not in made:
             made[name] = NewEntity(name=name, entityType=kind, observations=[])
-        said += [
+        observations += [
             Observation(name, text, f"entities.{position}.observations.{place}")
-            for place, text in enumerate(each["observations"])
+            for place, text in enumerate(entity["observations"])
         ]
-    new = checked_observations(said)
-    # First what may be refused, in one transaction: an entity without its observations would look complete.
+    new = checked_observations(observations)
+    # Observations first, in one transaction, since they may be refused: an entity without them would look complete.
     added = await observe(memory, new)
-    for each in made.values():
+    for entity in made.values():
         await memory.add_entity(
-            each["name"], entity_type=entity_type_of(each["entityType"]), properties={"entityType": each["entityType"]}
+            entity["name"],
+            entity_type=entity_type_of(entity["entityType"]),
+            properties={"entityType": entity["entityType"]},
         )
-        each["observations"] = [one.content for one in new if one.metadata["entity"] == each["name"]]
-    grown = {held.name: held for held in known.values()}
+        entity["observations"] = [
+            new_memory.content for new_memory in new if new_memory.metadata["entity"] == entity["name"]
+        ]
+    grown = {stored.name: stored for stored in existing.values()}
     return [
         *made.values(),
         *(
-            NewEntity(name=name, entityType=entity_kind(held), observations=added[name])
-            for name, held in grown.items()
+            NewEntity(name=name, entityType=entity_kind(stored), observations=added[name])
+            for name, stored in grown.items()
             if name in added
         ),
     ]
 
 
 async def _relate(memory: Memory, relations: Sequence[NewRelation]) -> list[NewRelation]:
-    """Store relations, and the entities that they need; return those that are new."""
+    """Store relations, and the entities that they need; return the new relations."""
     kinds = [
-        checked_kind(each["relationType"], f"relations.{position}.relationType")
-        for position, each in enumerate(relations)
+        checked_kind(relation["relationType"], f"relations.{position}.relationType")
+        for position, relation in enumerate(relations)
     ]
     names = {
-        each[side]: checked_name(each[side], f"relations.{position}.{side}")
-        for position, each in enumerate(relations)
+        relation[side]: checked_name(relation[side], f"relations.{position}.{side}")
+        for position, relation in enumerate(relations)
         for side in ("from", "to")
     }
     ends = await find_nodes(memory, names)
     made: dict[str, Entity] = {}
-    for given, name in names.items():
-        if given not in ends:
+    for spelling, name in names.items():
+        if spelling not in ends:
             key = name_key(name)
-            made[key] = ends[given] = made.get(key) or await memory.add_entity(name)
-    known = Edges(memory)
+            made[key] = ends[spelling] = made.get(key) or await memory.add_entity(name)
+    known_edges = Edges(memory)
     new: list[NewRelation] = []
-    for each, kind in zip(relations, kinds, strict=True):
-        source, target = ends[each["from"]], ends[each["to"]]
-        if await known.between(source, kind, target.entity_id):
+    for relation, kind in zip(relations, kinds, strict=True):
+        source, target = ends[relation["from"]], ends[relation["to"]]
+        if await known_edges.between(source, kind, target.entity_id):
             continue
-        known.add(await memory.add_relation(source, target, relation_type_of(kind), properties={"relationType": kind}))
+        known_edges.add(
+            await memory.add_relation(source, target, relation_type_of(kind), properties={"relationType": kind})
+        )
         new.append(NewRelation({"from": source.name, "to": target.name, "relationType": kind}))
     return new
 
@@ -301,13 +308,13 @@ async def _page(memory: Memory, cursor: str | None, budget: int) -> Graph:
 
 
 async def _some(memory: Memory, entities: Sequence[Entity], cursor: str | None, budget: int) -> Graph:
-    """Return chosen entities, with all relations that touch them."""
+    """Return the given entities with all their relations, in parts."""
     graph, following = await graph_from(memory, entities, read_place(cursor), budget, incoming=True)
     return graph.model_copy(update={"nextCursor": write_place(following) if following else None})
 
 
 async def _search(memory: Memory, query: str) -> tuple[list[Entity], bool]:
-    """Return the entities that fit a query, and whether all of them fit only weakly."""
+    """Return the entities that fit a query, and True if all of them fit only weakly."""
     named = await entities_named_in(memory, query)
     result = await memory.recall(query, limit=NEAREST, filters={"namespace": {"eq": NAMESPACE}})
     hits = [hit for hit in result.hits if "entity" in hit.memory.metadata]

@@ -1,4 +1,4 @@
-"""/mcp in `keeps serve`: streamable HTTP, stateless, for callers that the edge has authenticated."""
+"""/mcp in `keeps serve`: stateless streamable HTTP for callers that the edge has authenticated."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _who() -> str:
 
 
 class McpMount(Mount):
-    """Serves the tools of a memory, after the edge has checked credentials, Host, Origin and the size of the body.
+    """Serves the tools of a memory. The edge has checked credentials, Host, Origin and the size of the body.
 
-    No state is kept between requests, so that any server of an installation answers any of them.
+    There is no state between requests, so any server of an installation can answer any of them.
     """
 
     paths = (PATH,)
@@ -73,7 +73,7 @@ class McpMount(Mount):
     async def running(self, keeps: Keeps, rates: Rates | None) -> AsyncGenerator[None]:
         self._keeps, self._rates = keeps, rates
         server = memory_server(_caller.get, keys=self._keys, who=_who)
-        # The edge has looked at Host and Origin, with what the settings allow.
+        # The edge has checked Host and Origin against the settings.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, transport_security=security)
         self._manager = server.session_manager
@@ -97,7 +97,7 @@ class McpMount(Mount):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["method"] != "POST":
-            # Nothing is kept between requests, so a stream that a GET opens would never say anything.
+            # Without state between requests, a stream opened by GET would never send anything.
             detail = f"/mcp takes POST, not {scope['method']}; listen for changes by subscriptions/listen"
             problem = problem_of(ValidationFailedError(detail), scope["keeps.request_id"])
             status, headers, body = encode({**problem, "status": 405})
@@ -106,7 +106,7 @@ class McpMount(Mount):
             return
         assert self._keeps is not None
         assert self._manager is not None
-        # Blanks around a header's value are no part of it, but the SDK compares with them.
+        # Spaces around a header's value are not part of it, but the SDK compares them.
         scope["headers"] = [
             (name, value.strip(b" \t") if name.startswith(b"mcp-") else value) for name, value in scope["headers"]
         ]

@@ -1,4 +1,4 @@
-"""Memory as tools, resources and prompts of the Model Context Protocol."""
+"""Tools, resources and prompts of the Model Context Protocol for a memory."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ _OF_RELATION = ToolArguments(NamedRelation)
 
 
 class Confirmed(BaseModel):
-    """What a person answers before something is removed for good."""
+    """A person's confirmation before a memory is erased."""
 
     remove_for_good: bool = Field(description="Remove it for good? This cannot be undone.")
 
 
 class Repeated(Confirmed):
-    """Where nobody can be asked: whether the call names the memory twice."""
+    """The confirmation where nobody can be asked: the call names the memory twice."""
 
 
 def memory_server(
@@ -83,9 +83,13 @@ def memory_server(
     who: Callable[[], str] | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> MCPServer[Any]:
-    """A server whose tools work on the memory of whoever asks. `keys`: by which another process of the same service
-    takes up a call that waits for a person's answer, of whoever `who` says is asking. `more`: other arguments of
-    MCPServer."""
+    """Return a server whose tools work on the caller's memory.
+
+    Args:
+        keys: Keys with which another process of the service can continue a call that waits for a person's answer.
+        who: Returns the caller to whom such a call belongs.
+        more: Other arguments of MCPServer.
+    """
     server: MCPServer[Any] = PromptServer(
         name,
         title="Keeps",
@@ -106,7 +110,7 @@ def memory_server(
 
 
 class _Tools:
-    """Tools over the memory of whoever asks."""
+    """Tools on the caller's memory."""
 
     def __init__(self, memory_of: MemoryOf) -> None:
         self._memory_of = memory_of
@@ -151,38 +155,38 @@ class _Tools:
         result = await self._memory_of().recall(
             query, limit=min(start + limit + 1, MAX_LIMIT), tags=tags, kinds=kinds, min_relevance=min_relevance
         )
-        told = [found(hit.memory, hit.relevance) for hit in result.hits[start : start + limit]]
-        count = fitting([each.model_dump(exclude_none=True) for each in told], max_tokens) if told else 0
+        entries = [found(hit.memory, hit.relevance) for hit in result.hits[start : start + limit]]
+        count = fitting([entry.model_dump(exclude_none=True) for entry in entries], max_tokens) if entries else 0
         more = len(result.hits) > start + count
         note = None
-        if not told:
+        if not entries:
             note = "Nothing is stored that fits. With fewer conditions there may be more."
-        elif all(each.weak for each in told):
+        elif all(entry.weak for entry in entries):
             note = "None of these surely answers the question. They are the nearest."
         next_cursor = cursor_of(start + count) if more and count else None
-        return answer(Memories(memories=told[:count], note=note, next_cursor=next_cursor))
+        return answer(Memories(memories=entries[:count], note=note, next_cursor=next_cursor))
 
     async def get_memory(
         self, memory_id: MemoryId, cursor: Cursor = None, max_tokens: Budget = MOST_TOKENS
     ) -> Annotated[CallToolResult, Whole]:
         """One memory, whole; a long one in parts."""
         memory = self._memory_of()
-        held = await memory.get(await find_id(memory, memory_id))
+        stored = await memory.get(await find_id(memory, memory_id))
         start = offset_of(cursor)
-        text = start_of(held.content[start:], max_tokens)
+        text = start_of(stored.content[start:], max_tokens)
         end = start + len(text)
         whole = Whole(
-            id=str(held.memory_id),
+            id=str(stored.memory_id),
             text=text,
-            kind=held.kind,
-            since=held.valid_from.date().isoformat(),
-            importance=round(held.importance, 2),
-            version=held.version,
-            key=f"{held.namespace}/{held.key}" if held.key else None,
-            tags=list(held.tags) or None,
-            superseded_by=str(held.superseded_by) if held.superseded_by else None,
-            forgotten=True if held.deleted_at else None,
-            next_cursor=cursor_of(end) if end < len(held.content) else None,
+            kind=stored.kind,
+            since=stored.valid_from.date().isoformat(),
+            importance=round(stored.importance, 2),
+            version=stored.version,
+            key=f"{stored.namespace}/{stored.key}" if stored.key else None,
+            tags=list(stored.tags) or None,
+            superseded_by=str(stored.superseded_by) if stored.superseded_by else None,
+            forgotten=True if stored.deleted_at else None,
+            next_cursor=cursor_of(end) if end < len(stored.content) else None,
         )
         return answer(whole)
 
@@ -198,7 +202,7 @@ class _Tools:
         """Memories, newest first."""
         conditions: list[dict[str, Any]] = []
         if tags:
-            conditions.append({"OR": [{"tags": {"contains": each}} for each in tags]})
+            conditions.append({"OR": [{"tags": {"contains": tag}} for tag in tags]})
         if kind:
             conditions.append({"kind": {"eq": kind}})
         if namespace:
@@ -206,12 +210,12 @@ class _Tools:
         filters: Any = {"AND": conditions} if conditions else None
         memory = self._memory_of()
         page = await memory.list(filters=filters, limit=limit, cursor=cursor)
-        told = [found(each) for each in page.items]
-        count = fitting([each.model_dump(exclude_none=True) for each in told], max_tokens) if told else 0
-        if count < len(told):
+        entries = [found(stored) for stored in page.items]
+        count = fitting([entry.model_dump(exclude_none=True) for entry in entries], max_tokens) if entries else 0
+        if count < len(entries):
             page = await memory.list(filters=filters, limit=count, cursor=cursor)
-        note = None if told else "There are no such memories."
-        return answer(Memories(memories=told[:count], note=note, next_cursor=page.next_cursor))
+        note = None if entries else "There are no such memories."
+        return answer(Memories(memories=entries[:count], note=note, next_cursor=page.next_cursor))
 
     async def update_memory(
         self,
@@ -224,20 +228,20 @@ class _Tools:
     ) -> Annotated[CallToolResult, Done]:
         """Correct a memory; its history stays. ttl_days 0: keep for good."""
         changes = {"content": content, "tags": tags, "importance": importance}
-        given: dict[str, Any] = {each: value for each, value in changes.items() if value is not None}
+        updates: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
         if ttl_days is not None:
             if not 0 <= ttl_days <= 36_500:
                 raise ToolError("ttl_days must be 0 to 36500.")
-            given["expires_at"] = datetime.now(UTC) + timedelta(days=ttl_days) if ttl_days else None
-        if not given:
+            updates["expires_at"] = datetime.now(UTC) + timedelta(days=ttl_days) if ttl_days else None
+        if not updates:
             raise ToolError("Nothing to change: give content, tags, importance or ttl_days.")
         memory = self._memory_of()
-        done = await memory.update(await find_id(memory, memory_id), if_version=if_version, **given)
+        done = await memory.update(await find_id(memory, memory_id), if_version=if_version, **updates)
         version = done.memory.version if done.memory else None
         return answer(Done(status=done.status, id=str(done.memory_id), version=version))
 
     def forget(self) -> Tool:
-        """Return the tool that forgets, which asks a person first."""
+        """Return the tool `forget`, which asks a person before it erases."""
 
         async def confirmed(ctx: Context[Any, Any], memory_id: str, hard: bool, confirm: str | None) -> Any:
             if not hard:
@@ -252,7 +256,7 @@ class _Tools:
                 memory = self._memory_of()
                 held = await memory.get(await find_id(memory, memory_id))
                 return Elicit(f"Remove this memory for good? “{held.content[:300]}”", Confirmed)
-            return Confirmed(remove_for_good=True)  # there is none: forget says so
+            return Confirmed(remove_for_good=True)  # there is no such memory: forget reports it
 
         async def forget(
             memory_id: MemoryId,
@@ -273,7 +277,7 @@ class _Tools:
             note = "Removed for good." if hard else "It can be restored for 30 days."
             return answer(Done(status=done.status, id=str(done.memory_id), note=note))
 
-        # What a person says is asked for here, of this memory; the name cannot be read from an annotation in quotes.
+        # The confirmation is resolved here, for this memory; a quoted annotation cannot name a local function.
         forget.__annotations__["may"] = Annotated[Confirmed, Resolve(confirmed)]
         return tool(forget, "Forget a memory", destroys=True, repeats=True)
 
@@ -284,11 +288,11 @@ class _Tools:
         budget_tokens: Annotated[int, Field(ge=100, le=8_000)] = MOST_TOKENS - 200,
         timezone: Annotated[str | None, Field(description="Such as Europe/Rome")] = None,
     ) -> Annotated[CallToolResult, Built]:
-        """What an answer needs to know, from all layers, as text for a prompt."""
+        """Return what an answer needs, from all layers, as text for a prompt."""
         built = await self._memory_of().context(
             query, session_id=session_id, budget_tokens=budget_tokens, timezone=timezone
         )
-        # Who the user is and how to answer, too: an MCP client has no other place to read it.
+        # Includes the profile and instructions: an MCP client has no other place to read them.
         text = "\n".join(filter(None, (built.stable, built.volatile)))
         return answer(Built(text=start_of(text, budget_tokens + 100), tokens=built.tokens))
 
@@ -303,13 +307,13 @@ class _Tools:
     ) -> Annotated[CallToolResult, Done]:
         """Add a person, place or thing, with relations to others, made if missing."""
         memory = self._memory_of()
-        wanted = [_relation_of(each, f"relations.{position}") for position, each in enumerate(relations or [])]
+        wanted = [_relation_of(relation, f"relations.{position}") for position, relation in enumerate(relations or [])]
         entity = await memory.add_entity(name, entity_type=entity_type, properties=properties)
-        for each in wanted:
-            target = str(each.target)
-            known = await memory.list_entities(name=target, limit=1)
-            other = known[0] if known.items else await memory.add_entity(target)
-            await memory.add_relation(entity, other, each.relation_type)
+        for relation in wanted:
+            target = str(relation.target)
+            matches = await memory.list_entities(name=target, limit=1)
+            other = matches[0] if matches.items else await memory.add_entity(target)
+            await memory.add_relation(entity, other, relation.relation_type)
         return answer(Done(status="stored", id=str(entity.entity_id), version=entity.version))
 
     async def traverse(
@@ -321,27 +325,27 @@ class _Tools:
         cursor: Cursor = None,
         max_tokens: Budget = MOST_TOKENS,
     ) -> Annotated[CallToolResult, Entities]:
-        """What an entity is related to, nearest first."""
+        """List related entities, nearest first."""
         try:
             reached = await self._memory_of().traverse(
                 start, depth=depth, direction=direction, relation_types=relation_types, limit=MAX_REACHED
             )
-        except (NotFoundError, ConflictError) as error:  # of an entity, not of a memory
+        except (NotFoundError, ConflictError) as error:  # errors about an entity, not a memory
             raise ToolError(f"start: {error.detail}.") from None
-        names = {each.entity_id: each.name for each in reached.entities}
-        told: list[dict[str, Any]] = [
-            {"id": str(each.entity_id), "name": each.name, "type": each.entity_type, "depth": far}
-            | ({"properties": each.properties} if each.properties else {})
-            for each, far in zip(reached.entities, reached.depths, strict=True)
+        names = {entity.entity_id: entity.name for entity in reached.entities}
+        items: list[dict[str, Any]] = [
+            {"id": str(entity.entity_id), "name": entity.name, "type": entity.entity_type, "depth": distance}
+            | ({"properties": entity.properties} if entity.properties else {})
+            for entity, distance in zip(reached.entities, reached.depths, strict=True)
         ]
-        told += [_edge(each, names) for each in reached.relations]
+        items += [_edge(relation, names) for relation in reached.relations]
         first = offset_of(cursor)
-        count = fitting(told[first:], max_tokens) if told[first:] else 0
-        shown = told[first : first + count]
+        count = fitting(items[first:], max_tokens) if items[first:] else 0
+        shown = items[first : first + count]
         entities = Entities(
-            entities=[each for each in shown if "depth" in each],
-            relations=[each for each in shown if "depth" not in each],
-            next_cursor=cursor_of(first + count) if first + count < len(told) else None,
+            entities=[item for item in shown if "depth" in item],
+            relations=[item for item in shown if "depth" not in item],
+            next_cursor=cursor_of(first + count) if first + count < len(items) else None,
             note=f"Only the nearest {len(names):,} entities; there are more." if reached.truncated else None,
         )
         return answer(entities)
@@ -355,10 +359,10 @@ class _Tools:
     ) -> Annotated[CallToolResult, Rows]:
         """Ask the organisation's databases; read only."""
         result = await self._memory_of().query_data(question, database=database)
-        rows = [list(each) for each in result.rows]
+        rows = [list(row) for row in result.rows]
         first = offset_of(cursor)
-        count = fitting([{"": each} for each in rows[first:]], max_tokens - len(result.sql) // 3) if rows[first:] else 0
-        told = Rows(
+        count = fitting([{"": row} for row in rows[first:]], max_tokens - len(result.sql) // 3) if rows[first:] else 0
+        page = Rows(
             sql=result.sql,
             columns=list(result.columns),
             rows=rows[first : first + count],
@@ -366,7 +370,7 @@ class _Tools:
             cut=result.cut or None,
             next_cursor=cursor_of(first + count) if first + count < len(rows) else None,
         )
-        return answer(told)
+        return answer(page)
 
     def all(self) -> list[Tool]:
         """Return the tools in the order in which they are listed."""
@@ -385,7 +389,7 @@ class _Tools:
 
 
 def _relation_of(given: Mapping[str, str], place: str) -> NewRelation:
-    """Return a relation of add_entity. Raises ToolError where it could not be stored, before anything is."""
+    """Return a relation of add_entity. Raises ToolError, before anything is stored, if it cannot be stored."""
     try:
         named = _OF_RELATION.read(given)
         return validated(NewRelation, {"source": "x", "target": named["to"], "relation_type": named["type"]})

@@ -1,4 +1,4 @@
-"""Parts of a graph that fit an answer: entities with observations and relations, and a cursor to what is missing."""
+"""Parts of a graph that fit into an answer: entities, observations, relations, and a cursor to the rest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Graph(Lean):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an answer begins: a page of entities, which of them, and how many of its parts were shown before."""
+    """The start of an answer: a page of entities, the entity in it, and the number of its parts already shown."""
 
     page: str | None = None
     entity: int = 0
@@ -48,7 +48,7 @@ class Place:
 
 
 def read_place(cursor: str | None) -> Place:
-    """Raises ToolError for a cursor that no answer gave."""
+    """Parse a cursor; without one, the first place. Raises ToolError for an unknown cursor."""
     if cursor is None:
         return Place()
     try:
@@ -69,21 +69,21 @@ def write_place(place: Place) -> str:
 async def graph_from(
     memory: Memory, entities: Sequence[Entity], place: Place, budget: int, *, incoming: bool
 ) -> tuple[Graph, Place | None]:
-    """Return as much as an answer has room for, from `place` on, and where the next one begins.
+    """Return the part of a graph from `place` on that fits into an answer, and the place of the next part.
 
-    Only an entity that is too long for a whole answer comes in several. `incoming`: also relations that end at the
-    entities, each once; else only those that begin there.
+    Only an entity that is too long for one answer is split. `incoming`: include relations that end at the entities,
+    each once, and not only those that begin there.
     """
     graph = Graph(entities=[], relations=[])
     room = budget - LEFT_FOR_NOTES
-    names = {each.entity_id: each.name for each in entities}
+    names = {node.entity_id: node.name for node in entities}
     for position in range(place.entity, len(entities)):
         entity = entities[position]
         skipped = place.part if position == place.entity else 0
         shown = ShownEntity(name=entity.name, entityType=entity_kind(entity), observations=[])
         relations: list[ShownRelation] = []
         room -= tokens(shown) + OF_A_LINE
-        earlier = {each.entity_id for each in entities[:position]} if incoming else set[UUID]()
+        earlier = {node.entity_id for node in entities[:position]} if incoming else set[UUID]()
         count = 0
         async for part in _parts_of(memory, entity, names, earlier, skipped, incoming=incoming):
             cost = tokens(part) + OF_A_LINE
@@ -121,7 +121,7 @@ async def _parts_of(
     *,
     incoming: bool,
 ) -> AsyncIterator[str | ShownRelation]:
-    """Yield the observations of an entity, then its relations, but for those that an earlier entity shows."""
+    """Yield the observations of an entity, then its relations, except those shown with an earlier entity."""
     observations = await observations_of(memory, entity)
     for text in observations[skipped:]:
         yield text

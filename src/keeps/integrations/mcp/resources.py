@@ -1,4 +1,4 @@
-"""Resources and prompts of the memory server, and ids as models give them."""
+"""Resources and prompts of the memory server, and ids as models write them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
 from keeps_client.memory.whole import Memory
 
 MemoryOf = Callable[[], Memory]
-"""The memory of whoever asks."""
+"""Returns the caller's memory."""
 
 
 class PromptServer(MCPServer[Any]):
-    """A server that says which prompts there are, and which arguments they need: the SDK calls both internal errors."""
+    """A server with helpful errors for unknown prompts and missing arguments; the SDK reports internal errors."""
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        prompts = {each.name: each for each in await self.list_prompts()}
+        prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
         if name not in prompts:
             raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:100]!r}; there are {', '.join(prompts)}")
-        for each in prompts[name].arguments or []:
-            if each.required and not (arguments or {}).get(each.name):
-                raise MCPError(INVALID_PARAMS, f"the prompt {name} needs the argument {each.name}")
+        for argument in prompts[name].arguments or []:
+            if argument.required and not (arguments or {}).get(argument.name):
+                raise MCPError(INVALID_PARAMS, f"the prompt {name} needs the argument {argument.name}")
         return await super().get_prompt(name, arguments, context)
 
 
@@ -45,7 +45,7 @@ def add_resources(server: MCPServer[Any], memory_of: MemoryOf) -> None:
 
     @server.resource("session://{session_id}/notes", title="Notes of a session", mime_type="text/plain")
     async def notes(session_id: str) -> str:
-        """What a conversation is about so far."""
+        """The topics of a conversation so far."""
         return await _read(f"session://{session_id}/notes", _notes_text(memory_of(), session_id))
 
 
@@ -100,10 +100,10 @@ def id_of(text: str) -> UUID:
 
 
 async def find_id(memory: Memory, text: str) -> UUID:
-    """Return the id that a model gives, also as the namespace/key that answers show. Raises ToolError."""
+    """Return the id of a memory that a model names by id or by namespace/key. Raises ToolError."""
     if memory_id_in(text.strip().removeprefix("memory://")) is None:
         for namespace, key in places_in(text):
-            with contextlib.suppress(ValidationFailedError):  # nothing has such a name
+            with contextlib.suppress(ValidationFailedError):  # no memory has such a name
                 if held := await memory.find(namespace, key):
                     return held.memory_id
     return id_of(text)

@@ -1,4 +1,4 @@
-"""Which entities a query names, by the words of their names and types."""
+"""Finds the entities that a query names, by the words of their names and types."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from keeps_client.models import Entity
 from keeps_client.models.common import MAX_LIMIT
 
 MAX_ENTITIES = 10_000
-"""So many names, the newest, are compared with a query; a whole name is found among any number."""
+"""Number of names, the newest, whose words are compared with a query. A complete name is found among any number."""
 LEAST_PART = 3
-"""Characters of a word that may be part of a longer one."""
+"""Minimum characters of a word that may match a part of a longer one."""
 _WORD = re.compile(r"\w+")
 
 
@@ -27,7 +27,7 @@ async def entities_named_in(memory: Memory, query: str) -> list[Entity]:
 
 
 def by_words(query: str, entities: Sequence[Entity]) -> list[Entity]:
-    """Return those that share words with a query: rare words count more, and parts of words half."""
+    """Return the entities that share words with a query. Rare words count more, parts of words half."""
     wanted = name_key(query)
     words = dict.fromkeys(_WORD.findall(wanted))
     texts = [name_key(" ".join((each.name, *each.aliases, entity_kind(each)))) for each in entities]
@@ -52,12 +52,12 @@ def by_words(query: str, entities: Sequence[Entity]) -> list[Entity]:
 
 
 async def _newest(memory: Memory) -> list[Entity]:
-    found: list[Entity] = []
+    entities: list[Entity] = []
     cursor: str | None = None
-    while len(found) < MAX_ENTITIES:
+    while len(entities) < MAX_ENTITIES:
         page = await memory.list_entities(limit=MAX_LIMIT, cursor=cursor)
-        found += page.items
+        entities += page.items
         cursor = page.next_cursor
         if cursor is None:
             break
-    return found
+    return entities

@@ -1,4 +1,4 @@
-"""mem0's API, answered from Keeps: `/mem0` in `keeps serve`. Needs no package of mem0's."""
+"""mem0's API on Keeps: `/mem0` in `keeps serve`. It needs no package of mem0."""
 
 from __future__ import annotations
 

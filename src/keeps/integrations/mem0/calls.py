@@ -1,4 +1,4 @@
-"""What mem0's calls do with memories, for one caller."""
+"""Runs mem0's calls on memories, for one caller."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _QUERY_CHARACTERS = 10_000
 
 
 class Calls:
-    """Whose memory it is, the credentials say; those that may act for any user, and no others, let a call say it."""
+    """The calls of one caller. The credentials set the user; only those for any user let a call name one."""
 
     def __init__(self, keeps: Keeps, caller: Scope) -> None:
         self._keeps = keeps
         self._caller = caller
 
     async def add(self, body: Adding) -> list[Receipt]:
-        """Messages as they are; or, with `infer`, as a conversation, with the facts that are said in it."""
+        """Store messages as they are; with `infer`, as a conversation and its facts."""
         body.refuse(
             "custom_categories",
             "custom_instructions",
@@ -70,31 +70,31 @@ class Calls:
             raise ValidationFailedError(f"{every}: '*' stands for all in a filter; say whose memory it is")
         memory = self._memory(names.get("user_id"))
         agent = self._agent(names.get("agent_id"))
-        said = body.said()
-        if not said:
+        turns = body.said()
+        if not turns:
             return []
         app = names.get("app_id")
         metadata = {**(body.metadata or {}), **({APP: app} if app else {})}
         at, ends = moment(body.timestamp), None if body.expiration_date is None else end_of(body.expiration_date)
         if not body.infer:
             return await memory.remember_many(
-                [_verbatim(each, body, metadata, agent, names.get("run_id"), at, ends) for each in said]
+                [_verbatim(turn, body, metadata, agent, names.get("run_id"), at, ends) for turn in turns]
             )
         messages = [
-            {"role": each.role, "content": each.text(), "speaker": each.name, "occurred_at": at} for each in said
+            {"role": turn.role, "content": turn.text(), "speaker": turn.name, "occurred_at": at} for turn in turns
         ]
         done = await memory.store_exchange(
             messages, session_id=names.get("run_id", NO_RUN), agent_id=agent, metadata=metadata
         )
         receipts = [*done.messages, *done.facts]
         changes: dict[str, Any] = {"expires_at": ends, "tags": body.categories}
-        if given := {name: value for name, value in changes.items() if value}:
-            for each in receipts:
-                await memory.update(each.memory_id, **given)
+        if updates := {name: value for name, value in changes.items() if value}:
+            for receipt in receipts:
+                await memory.update(receipt.memory_id, **updates)
         return receipts
 
     async def queue(self, body: Adding) -> dict[str, Any]:
-        """The same, answered as mem0 does: done when `event` is asked."""
+        """Run `add`, and answer as mem0 does: the result is read with `event`."""
         receipts = await self.add(body)
         if not receipts:
             return {"message": NOTHING_SAID, "status": "SUCCEEDED", "event_id": None, "results": []}
@@ -105,7 +105,7 @@ class Calls:
         return {"message": QUEUED, "status": "PENDING", "event_id": str(first)}
 
     async def event(self, event_id: str) -> dict[str, Any]:
-        """What became of something that was added in the last seven days."""
+        """Return the result of a `queue` call of the last seven days. Raises NotFoundError."""
         memory = await self._of(event_id, "event")
         item = await memory.get_item(_EVENTS, event_id)
         if item is None:
@@ -113,16 +113,16 @@ class Calls:
         results: list[dict[str, Any]] = []
         try:
             outcome = Outcome.model_validate(item.value)
-        except ValidationError:  # whoever may write items may write these
+        except ValidationError:  # a caller who may write items may write these
             raise NotFoundError(f"no event {event_id[:100]!r}; its item says something else") from None
         for memory_id, became in outcome.memories:
             try:
-                found = await memory.get(memory_id)
+                stored = await memory.get(memory_id)
             except NotFoundError:
                 continue
-            if found.deleted_at is None:
-                told = {"id": str(memory_id), "event": became, "user_id": found.user_id}
-                results.append({**told, "memory": found.content, "data": {"memory": found.content}})
+            if stored.deleted_at is None:
+                result = {"id": str(memory_id), "event": became, "user_id": stored.user_id}
+                results.append({**result, "memory": stored.content, "data": {"memory": stored.content}})
         at = item.created_at.isoformat()
         return {
             "id": event_id,
@@ -135,12 +135,14 @@ class Calls:
         }
 
     async def search(self, body: Searching) -> list[dict[str, Any]]:
-        """The memories that are nearest to a query, best first; with a threshold those that are at least so relevant.
-        `score` is Keeps' `relevance`."""
+        """Return the memories nearest to a query, best first; with a threshold, those that are at least as relevant.
+
+        `score` is Keeps' `relevance`.
+        """
         body.refuse("show_expired", "reference_date")
         conditions = body.conditions()
         wanted = min(body.top_k or body.limit or 10, MAX_LIMIT)
-        found: list[tuple[float, Memory]] = []
+        scored: list[tuple[float, Memory]] = []
         for user_id in self._users(conditions):
             result = await self._memory(user_id).recall(
                 body.query[-_QUERY_CHARACTERS:],
@@ -149,24 +151,24 @@ class Calls:
                 scope="own",
                 min_relevance=body.threshold or None,
             )
-            found += [(hit.score if hit.relevance is None else hit.relevance, hit.memory) for hit in result.hits]
+            scored += [(hit.score if hit.relevance is None else hit.relevance, hit.memory) for hit in result.hits]
         if len(self._users(conditions)) > 1:
-            found.sort(key=lambda each: -each[0])
-        return [shown(memory, score, body.fields) for score, memory in found[:wanted]]
+            scored.sort(key=lambda each: -each[0])
+        return [shown(memory, score, body.fields) for score, memory in scored[:wanted]]
 
     async def page(self, body: Asking, offset: int, limit: int) -> tuple[int, list[dict[str, Any]]]:
-        """How many memories there are, and some of them, newest first."""
+        """Return the number of memories, and a page of them, newest first."""
         body.refuse("show_expired")
         conditions = body.conditions()
-        total, found = 0, list[Memory]()
+        total, memories = 0, list[Memory]()
         for user_id in self._users(conditions):
             scope, filters = self._scope(user_id), _without_passages(_within(user_id, conditions))
-            held = await self._keeps.service(MemoryCounts).count(scope, filters)
+            count = await self._keeps.service(MemoryCounts).count(scope, filters)
             start = max(offset - total, 0)
-            if start < held and len(found) < limit:
-                found += await self._keeps.service(MemoryCounts).window(scope, filters, start, limit - len(found))
-            total += held
-        return total, [shown(each, fields=body.fields) for each in found]
+            if start < count and len(memories) < limit:
+                memories += await self._keeps.service(MemoryCounts).window(scope, filters, start, limit - len(memories))
+            total += count
+        return total, [shown(memory, fields=body.fields) for memory in memories]
 
     async def get(self, memory_id: str) -> dict[str, Any]:
         return shown(await self._held(memory_id))
@@ -175,7 +177,7 @@ class Calls:
         return past(memory_id, await (await self._of(memory_id)).history(memory_id))
 
     async def update(self, memory_id: str, body: Changing) -> dict[str, Any]:
-        """Change what is given. New text takes the place of the old, which stays in the history."""
+        """Change the fields that are set. A new text replaces the old one, which stays in the history."""
         changes: dict[str, Any] = {}
         if body.content():
             changes["content"] = body.content()
@@ -193,17 +195,17 @@ class Calls:
         return shown(await memory.get(memory_id))
 
     async def delete(self, memory_id: str, *, linked: bool = False) -> None:
-        """Forget one; with `linked` its older truths, too."""
-        held = await self._own(memory_id)
-        memory = self._memory(held.user_id)
-        before = [held.memory_id]
+        """Forget a memory; with `linked`, the memories that it superseded, too."""
+        stored = await self._own(memory_id)
+        memory = self._memory(stored.user_id)
+        before = [stored.memory_id]
         while linked and before:
             older = await memory.list(
-                filters={"superseded_by": {"in": [str(each) for each in before]}}, limit=MAX_LIMIT
+                filters={"superseded_by": {"in": [str(newer_id) for newer_id in before]}}, limit=MAX_LIMIT
             )
-            before = [each.memory_id for each in older.items]
-            for each in before:
-                await memory.forget(each)
+            before = [older_memory.memory_id for older_memory in older.items]
+            for older_id in before:
+                await memory.forget(older_id)
         await memory.forget(memory_id)
 
     async def update_all(self, body: Batch) -> int:
@@ -223,14 +225,14 @@ class Calls:
         return len(chosen)
 
     async def clear(self, body: Asking) -> int:
-        """Forget all that is asked for, which has to be said."""
+        """Forget the selected memories; return their number. Raises ValidationFailedError without a selection."""
         conditions = body.conditions()
         if not conditions:
             raise ValidationFailedError("say whose memories to delete: user_id, agent_id, app_id or run_id")
         return sum([await self._clear(user_id, conditions, hard=False) for user_id in self._users(conditions)])
 
     async def entities(self) -> list[dict[str, Any]]:
-        """Of whom there are memories: of the tenant, for administrators who may act for any user; else of the user."""
+        """List the entities that have memories: the tenant's for administrators with any user, else the user's."""
         counts = self._keeps.service(MemoryCounts)
         ask = counts.subjects_of_tenant if self._administers else counts.subjects
         return [
@@ -250,8 +252,10 @@ class Calls:
         ]
 
     async def delete_entity(self, kind: str, name: str) -> int:
-        """Remove all memories of a user, agent, app or run for good, forgotten ones too. There may be none: mem0's
-        client deletes each entity of a memory in turn."""
+        """Erase all memories of a user, agent, app or run, including forgotten ones. Return their number.
+
+        Having none is no error: mem0's client deletes each entity of a memory in turn.
+        """
         field = f"{kind}_id"
         if field not in NAMES:
             raise ValidationFailedError(f"an entity is a user, agent, app or run, not {kind[:50]!r}")
@@ -272,11 +276,11 @@ class Calls:
         scope, memory, gone = self._scope(user_id), self._memory(user_id), 0
         filters = _within(user_id, conditions)
         filters = filters if hard else _without_passages(filters)
-        while found := await self._keeps.service(MemoryCounts).window(scope, filters, 0, MAX_LIMIT, ever=hard):
-            for each in found:
-                with suppress(NotFoundError):  # an older truth went with the newer one; or somebody was quicker
-                    await memory.forget(each.memory_id, hard=hard)
-            gone += len(found)
+        while batch := await self._keeps.service(MemoryCounts).window(scope, filters, 0, MAX_LIMIT, ever=hard):
+            for stored in batch:
+                with suppress(NotFoundError):  # erased together with a newer one, or concurrently
+                    await memory.forget(stored.memory_id, hard=hard)
+            gone += len(batch)
         return gone
 
     def _scope(self, user_id: str | None) -> Scope:
@@ -295,7 +299,7 @@ class Calls:
         return agent_id
 
     def _users(self, conditions: Mapping[str, Any]) -> list[str]:
-        """Whose memories a call asks for."""
+        """Return the users whose memories a call selects."""
         named = users_named(conditions)
         translated(conditions)
         if self._caller.any_user and asks_for_others(conditions):
@@ -303,7 +307,7 @@ class Calls:
         return [self._scope(each).user_id for each in named] or [self._caller.user_id]
 
     async def _of(self, memory_id: str, what: str = "memory") -> LocalMemory:
-        """The memory of whoever owns one. Whoever may act for any user need not say for whom."""
+        """Return the memory of the user who owns an id. Credentials for any user need not name the user."""
         try:
             wanted = UUID(memory_id)
         except ValueError:
@@ -322,7 +326,7 @@ class Calls:
         return found
 
     async def _own(self, memory_id: str) -> Memory:
-        """One that may be changed: what others share may be read, and is theirs."""
+        """Return a memory that the caller may change; one that others share may only be read."""
         found = await self._held(memory_id)
         if found.user_id != self._caller.user_id and not self._caller.any_user:
             raise NotFoundError(f"no memory {memory_id!r} that you may change")
@@ -338,7 +342,7 @@ def _verbatim(
     at: datetime | None,
     ends: datetime | None,
 ) -> NewMemory:
-    """Return a message as a memory that names only what the call gives: a known text keeps the rest."""
+    """Return a message as a memory with only the fields of the call, so that a known text keeps its others."""
     fields: dict[str, Any] = {
         "content": said.text(),
         "role": said.role,
@@ -351,7 +355,7 @@ def _verbatim(
     }
     new = validated(NewMemory, {name: value for name, value in fields.items() if value is not None})
     if not body.metadata and not said.name:
-        new.model_fields_set.discard("metadata")  # whose app it is, is no metadata that the call gives
+        new.model_fields_set.discard("metadata")  # the app alone: the call has no metadata of its own
     return new
 
 
@@ -362,12 +366,12 @@ def _ids(filters: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def _within(user_id: str, conditions: Mapping[str, Any]) -> Filters:
-    """One's own: what others share is theirs in mem0."""
+    """Limit a filter to the user's own memories, since mem0 has no shared ones."""
     own: Filters = {"user_id": {"eq": user_id}}
     asked = translated(conditions)
     return own if asked is None else {"AND": [own, asked]}
 
 
 def _without_passages(filters: Filters) -> Filters:
-    """Documents are listed and deleted whole, by calls of their own."""
+    """Exclude passages: documents have their own calls, which list and delete them whole."""
     return {"AND": [filters, {"layer": {"ne": "knowledge"}}]}

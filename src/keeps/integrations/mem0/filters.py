@@ -1,4 +1,4 @@
-"""mem0's filters in Keeps' own language. Pure.
+"""Translates mem0's filters to those of Keeps. Pure.
 
 {"AND": [{"user_id": "alice"}, {"created_at": {"gte": "2026-01-01"}}, {"NOT": {"topic": "food"}}]}
 """
@@ -17,7 +17,7 @@ from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Filters
 
 APP = APP_ID
-"""The key of a memory's metadata that says which app it is of: Keeps has no such column."""
+"""The metadata key for a memory's app, since Keeps has no such column."""
 _COLUMNS = {"user_id": "user_id", "agent_id": "agent_id", "run_id": "session_id", "app_id": f"metadata.{APP}"}
 _TIMES = {
     "created_at": "created_at",
@@ -35,31 +35,31 @@ _MAX_DEPTH = 10
 
 
 def translated(filters: Mapping[str, Any] | None) -> Filters | None:
-    """What Keeps is asked; None for no filter. Raises ValidationFailedError."""
+    """Return the filters of Keeps; None for no filter. Raises ValidationFailedError."""
     return _group(filters, 1) if filters else None
 
 
 def users_named(filters: Mapping[str, Any] | None) -> list[str]:
-    """Whose memories are asked for, each once, in the order in which they are named."""
-    found: dict[str, None] = {}
+    """Return the users that filters name, without duplicates, in order. Raises ValidationFailedError for too many."""
+    users: dict[str, None] = {}
 
     def walk(part: object, depth: int) -> None:
         if depth > _MAX_DEPTH:
             raise ValidationFailedError(f"filters are nested deeper than {_MAX_DEPTH} levels")
         if isinstance(part, list):
-            for each in part:
-                walk(each, depth)
+            for item in part:
+                walk(item, depth)
         elif isinstance(part, Mapping):
             for name, inner in part.items():
                 if name in _GROUPS:
                     walk(inner, depth + 1)
                 elif name == "user_id":
-                    found.update(dict.fromkeys(_users(inner)))
+                    users.update(dict.fromkeys(_users(inner)))
 
     walk(filters, 1)
-    if len(found) > MOST_USERS:
-        raise ValidationFailedError(f"filters name {len(found)} users; at most {MOST_USERS} are possible")
-    return list(found)
+    if len(users) > MOST_USERS:
+        raise ValidationFailedError(f"filters name {len(users)} users; at most {MOST_USERS} are possible")
+    return list(users)
 
 
 def _users(given: object) -> list[str]:
@@ -70,7 +70,7 @@ def _users(given: object) -> list[str]:
 
 
 def asks_for_others(filters: object, *, negated: bool = False) -> bool:
-    """Whether more users are asked for than are named: all (`{"user_id": "*"}`), or all but some."""
+    """Return True if filters select more users than they name: all (`{"user_id": "*"}`), or all except some."""
     if isinstance(filters, list):
         return any(asks_for_others(each, negated=negated) for each in filters)
     if not isinstance(filters, Mapping):
@@ -103,7 +103,7 @@ def _group(part: object, depth: int) -> Filters:
             if not parts:
                 raise ValidationFailedError(f"{name} needs at least one condition")
             inside: list[JsonValue] = [_group(each, depth + 1) for each in parts]
-            # Of several in NOT, none may hold.
+            # None of several conditions in NOT may hold.
             joined: Filters = {name: inside}
             if name == "NOT":
                 joined = {"NOT": [{"OR": inside}]}
@@ -151,7 +151,7 @@ def _condition(name: str, column: str, operator: str, value: Any) -> Filters:
     if value is None and operator in ("eq", "ne"):
         return {column: {"exists": operator == "ne"}}
     if name in _TIMES and isinstance(value, str) and _DAY.fullmatch(value) and operator in ("lte", "gt"):
-        # A day is there to its end.
+        # A day lasts until its end.
         following = _day_after(name, value)
         return {column: {"lt" if operator == "lte" else "gte": following}}
     if column == "tags":
@@ -160,7 +160,7 @@ def _condition(name: str, column: str, operator: str, value: Any) -> Filters:
         within: Filters = {column: {"substring" if operator == "contains" else "isubstring": value}}
         if not column.startswith("metadata."):
             return within
-        # Of a text, a part; of a list, one of its values.
+        # A part of a text, or one value of a list.
         listed: Filters = {column: {"contains": value}}
         return {"OR": [within, listed]} if isinstance(value, str) else listed
     return {column: {_SAME[operator]: value}}
@@ -176,7 +176,7 @@ def _day_after(name: str, day: str) -> str:
 
 
 def _text(value: Any) -> Any:
-    """Ids are texts; whoever sends a number means its digits."""
+    """Return an id as text: a number means its digits."""
     if isinstance(value, list):
         return [_text(each) for each in value]
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -1,4 +1,4 @@
-"""/mem0 in `keeps serve`: the paths of mem0's platform, and those of its self-hosted server."""
+"""/mem0 in `keeps serve`: the paths of mem0's platform and of its self-hosted server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BodyT = TypeVar("BodyT", bound=BaseModel)
 
 
 class Mem0Mount(Mount):
-    """Serves `mem0.MemoryClient(api_key=…, host="…/mem0")` and clients of a self-hosted server of mem0's."""
+    """Serves `mem0.MemoryClient(api_key=…, host="…/mem0")` and clients of mem0's self-hosted server."""
 
     paths = (PATH,)
 
@@ -70,21 +70,21 @@ class Mem0Mount(Mount):
         if not caller.any_user:
             request.scope["keeps.allowance"] = await admit(self._rates, caller, role, reads=reads)
         require(caller.roles, role)
-        async with buffered_body(request) as given:
-            if given and method != "GET":
+        async with buffered_body(request) as body:
+            if body and method != "GET":
                 check_json(request)
-            if caller.any_user:  # the body says whose rate is used up
-                payer = _payer(caller, request, path, given)
+            if caller.any_user:  # the body names the user whose rate is used up
+                payer = _payer(caller, request, path, body)
                 request.scope["keeps.allowance"] = await admit(self._rates, payer, role, reads=reads)
             async with request.app.state.concurrency.slot(caller):
-                with repeatable(repeatable_request(request, given, writes_once=False)):
-                    return await _done(Calls(self._keeps, caller), request, method, path, given)
+                with repeatable(repeatable_request(request, body, writes_once=False)):
+                    return await _done(Calls(self._keeps, caller), request, method, path, body)
 
 
 def _payer(caller: Scope, request: Request, path: list[str], given: bytes) -> Scope:
     """Return the caller whose rate a call uses up.
 
-    For credentials of any user it is the one user that the call names, unless an id says whose memory is meant.
+    For credentials of any user, it is the one user that the call names, unless an id determines the memory.
     """
     by_id = path[:-1] in _BY_ID and path not in _SEARCH
     if not caller.any_user or by_id or path[-1] in ("batch", "history"):
@@ -105,7 +105,9 @@ async def _done(calls: Calls, request: Request, method: str, path: list[str], gi
         case "POST", ["v3", "memories", "add"]:
             body = _read(Adding, given)
             return (
-                await calls.queue(body) if body.infer else {"results": [added(each) for each in await calls.add(body)]}
+                await calls.queue(body)
+                if body.infer
+                else {"results": [added(receipt) for receipt in await calls.add(body)]}
             )
         case "POST", _ if path in _LIST:
             return await _page(calls, request, _read(Asking, given or b"{}"))
@@ -114,11 +116,11 @@ async def _done(calls: Calls, request: Request, method: str, path: list[str], gi
         case "GET", ["v1", "event", event_id]:
             return await calls.event(event_id)
         case "GET", ["v1", "entities"]:
-            found = await calls.entities()
+            entities = await calls.entities()
             if not request.query_params.keys() & {"page", "page_size"}:
-                return {"count": len(found), "next": None, "previous": None, "results": found}
+                return {"count": len(entities), "next": None, "previous": None, "results": entities}
             start, size = _place(request)
-            return _paged(request, len(found), found[start : start + size])
+            return _paged(request, len(entities), entities[start : start + size])
         case "DELETE", ["v2", "entities", kind, name]:
             await calls.delete_entity(kind, name)
             return {"message": "Entity deleted successfully!"}
@@ -127,10 +129,10 @@ async def _done(calls: Calls, request: Request, method: str, path: list[str], gi
         case "DELETE", ["v1", "batch"]:
             return {"message": f"Successfully deleted {await calls.delete_all(_read(Batch, given))} memories"}
         case "POST", ["memories"] | ["v1", "memories"]:
-            return {"results": [added(each) for each in await calls.add(_read(Adding, given))]}
+            return {"results": [added(receipt) for receipt in await calls.add(_read(Adding, given))]}
         case "GET", ["memories"] | ["v1", "memories"]:
-            _, found = await calls.page(_asked(request), 0, _number(request, ("top_k", "limit"), PAGE, MAX_LIMIT))
-            return {"results": found}
+            _, memories = await calls.page(_asked(request), 0, _number(request, ("top_k", "limit"), PAGE, MAX_LIMIT))
+            return {"results": memories}
         case "DELETE", ["v1", "memories"] | ["memories"]:
             await calls.clear(_asked(request))
             return {"message": "Memories deleted successfully!"}
@@ -163,7 +165,7 @@ async def _page(calls: Calls, request: Request, body: Asking) -> dict[str, objec
 
 
 def _place(request: Request) -> tuple[int, int]:
-    """Return how many entries come before the page that is asked for, and how many it has."""
+    """Return the number of entries before the requested page, and its size."""
     size = _number(request, ("page_size",), PAGE, MAX_LIMIT)
     return (_number(request, ("page",), 1, 1_000_000) - 1) * size, size
 
@@ -200,7 +202,7 @@ def _read(model: type[BodyT], given: bytes) -> BodyT:
 
 
 def _asked(request: Request) -> Asking:
-    """Return the memories that a query asks for. mem0's own client writes filters as Python does."""
+    """Return the selection of a query string. mem0's own client writes filters as Python literals."""
     query: dict[str, Any] = {name: value for name, value in request.query_params.items() if name in NAMES}
     if (filters := request.query_params.get("filters")) is not None:
         query["filters"] = _written(filters)
@@ -224,11 +226,11 @@ def _written(filters: str) -> object:
 
 def _number(request: Request, names: tuple[str, ...], default: int, most: int) -> int:
     for name in names:
-        given = request.query_params.get(name)
-        if given is not None:
-            if not given.isascii() or not given.isdecimal() or not int(given[:12]) >= 1:
+        text = request.query_params.get(name)
+        if text is not None:
+            if not text.isascii() or not text.isdecimal() or not int(text[:12]) >= 1:
                 raise ValidationFailedError(f"{name}: must be a number from 1")
-            return min(int(given[:12]), most)
+            return min(int(text[:12]), most)
     return default
 
 

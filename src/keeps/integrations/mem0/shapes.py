@@ -1,4 +1,4 @@
-"""What mem0's callers send, and what they are answered."""
+"""Requests and responses of mem0's API."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from keeps_client.models import Event, Memory, Receipt
 
 NAMES = ("user_id", "agent_id", "app_id", "run_id")
 NO_RUN = "mem0"
-"""The session of what is said in no run."""
+"""The session of messages without a run."""
 QUEUED = "Memory processing has been queued for background execution"
 NOTHING_SAID = "Nothing to remember: instructions and tool output are no memories of a user"
 _NOT_SAID = ("system", "developer", "tool", "function")
-"""Roles whose messages no person and no agent said."""
+"""Roles of messages from neither a person nor an agent."""
 
 
 class NotSupportedError(Exception):
-    """What mem0 has and Keeps has not; the answer names it."""
+    """A feature of mem0 that Keeps lacks; the response names it."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -32,8 +32,10 @@ class NotSupportedError(Exception):
 
 
 class _Body(BaseModel):
-    """`unsupported`: what would change the answer and is not done; sent, it is refused. Other unknown fields are
-    mem0's own affair."""
+    """A request body.
+
+    Fields of `unsupported` would change the answer, so they are refused. Other unknown fields are ignored.
+    """
 
     model_config = ConfigDict(extra="allow", coerce_numbers_to_str=True)
 
@@ -59,7 +61,7 @@ class Said(_Body):
     name: str | None = None
 
     def text(self) -> str:
-        """What is written in it. Raises NotSupportedError for pictures and files."""
+        """Return the text of the message. Raises NotSupportedError for images and files."""
         parts = self.content if isinstance(self.content, list) else [self.content]
         texts: list[str] = []
         for part in parts:
@@ -73,7 +75,7 @@ class Said(_Body):
 
 
 class Adding(_Of):
-    """`messages` verbatim, or with `infer` what is said in them."""
+    """A request to add `messages` verbatim, or with `infer` their facts."""
 
     messages: str | Said | list[Said]
     metadata: dict[str, Any] | None = None
@@ -84,7 +86,7 @@ class Adding(_Of):
     filters: dict[str, Any] | None = None
 
     def said(self) -> list[Said]:
-        """Return what a person or an agent said. Raises ValidationFailedError where no message has a text."""
+        """Return the messages of people and agents. Raises ValidationFailedError if no message has a text."""
         given = self.messages
         many = [Said(content=given)] if isinstance(given, str) else given if isinstance(given, list) else [given]
         texts = [each for each in many if each.text().strip()]
@@ -102,7 +104,7 @@ class Asking(_Of):
     fields: list[str] | None = None
 
     def conditions(self) -> dict[str, Any]:
-        """All that is asked for, as one filter of mem0's."""
+        """Return all conditions as one filter of mem0."""
         parts: list[dict[str, Any]] = [{name: value} for name, value in self.named().items()]
         if self.filters:
             parts.append(self.filters)
@@ -125,7 +127,7 @@ class Searching(Asking):
 
 
 class Changing(_Body):
-    """`text` of the platform and of newer servers, `data` and `memory` of older ones."""
+    """A change of a memory. Newer servers and the platform use `text`; older ones `data` and `memory`."""
 
     text: str | None = None
     data: str | None = None
@@ -150,13 +152,13 @@ class Batch(_Body):
 
 
 class Outcome(BaseModel):
-    """What became of each memory that was queued."""
+    """The result for each queued memory."""
 
     memories: list[tuple[UUID, str]]
 
 
 def moment(given: float | str | None) -> datetime | None:
-    """A time as mem0 takes it: Unix seconds, or a date."""
+    """Parse a time of mem0: Unix seconds, or a date."""
     if given is None:
         return None
     try:
@@ -169,7 +171,7 @@ def moment(given: float | str | None) -> datetime | None:
 
 
 def end_of(day: date) -> datetime:
-    """A memory lives through the day of its expiration."""
+    """Return the end of a day, since a memory lives through the day of its expiration."""
     try:
         return datetime.combine(day, time(), UTC) + timedelta(days=1)
     except OverflowError:
@@ -177,9 +179,9 @@ def end_of(day: date) -> datetime:
 
 
 def shown(memory: Memory, score: float | None = None, fields: Sequence[str] | None = None) -> dict[str, Any]:
-    """A memory as mem0 tells it; of `fields`, and always its id and text."""
+    """Return a memory as mem0 does: all fields, or its id, text, score and `fields`."""
     metadata = {name: value for name, value in memory.metadata.items() if name != APP}
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "id": str(memory.memory_id),
         "memory": memory.content,
         "user_id": memory.user_id,
@@ -197,17 +199,17 @@ def shown(memory: Memory, score: float | None = None, fields: Sequence[str] | No
         else None,
     }
     if score is not None:
-        told["score"] = round(score, 4)
+        values["score"] = round(score, 4)
     if fields:
-        return {name: value for name, value in told.items() if name in ("id", "memory", "score", *fields)}
-    return told
+        return {name: value for name, value in values.items() if name in ("id", "memory", "score", *fields)}
+    return values
 
 
 _EVENTS = {"created": "ADD", "updated": "UPDATE", "superseded": "ADD", "restored": "UPDATE", "forgotten": "DELETE"}
 
 
 def added(receipt: Receipt) -> dict[str, Any]:
-    """What became of something that was added."""
+    """Return the result for a memory that was added."""
     text = receipt.memory.content if receipt.memory else ""
     return {
         "id": str(receipt.memory_id),
@@ -218,16 +220,16 @@ def added(receipt: Receipt) -> dict[str, Any]:
 
 
 def past(memory_id: str, events: Sequence[Event]) -> list[dict[str, Any]]:
-    """The history of a memory, oldest first: each change of its text, and its end."""
-    told: list[dict[str, Any]] = []
+    """Return the history of a memory, oldest first: each change of its text, and its deletion."""
+    entries: list[dict[str, Any]] = []
     before: str | None = None
     for event in events:
-        held = event.data.get("memory")
-        text = held.get("content") if isinstance(held, Mapping) else None
-        gone = (isinstance(held, Mapping) and held.get("deleted_at") is not None) or event.type == "memory.erased"
+        stored = event.data.get("memory")
+        text = stored.get("content") if isinstance(stored, Mapping) else None
+        gone = (isinstance(stored, Mapping) and stored.get("deleted_at") is not None) or event.type == "memory.erased"
         if not gone and (not isinstance(text, str) or text == before):
             continue
-        told.append(
+        entries.append(
             {
                 "id": str(event.id),
                 "memory_id": memory_id,
@@ -240,9 +242,9 @@ def past(memory_id: str, events: Sequence[Event]) -> list[dict[str, Any]]:
                 "is_deleted": gone,
                 "actor_id": None,
                 "role": None,
-                "created_at": told[0]["created_at"] if told else event.time.isoformat(),
+                "created_at": entries[0]["created_at"] if entries else event.time.isoformat(),
                 "updated_at": event.time.isoformat(),
             }
         )
         before = None if gone else str(text)
-    return told
+    return entries
