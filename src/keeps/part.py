@@ -110,7 +110,7 @@ ClosingT = TypeVar("ClosingT", bound=Closing)
 
 @dataclass(slots=True, kw_only=True)
 class Core:
-    """The things that parts are made from: settings, database, models, metrics, users, and the services of earlier parts."""
+    """The dependencies of parts: settings, database, models, metrics, users, and the services of earlier parts."""
 
     settings: Settings
     stack: AsyncExitStack
