@@ -9,12 +9,13 @@ from typing import Any
 
 import aiohttp
 import pytest
+from cachetools import TTLCache
 
 from keeps.base.clock import utc_now
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.memory.transfer.service import TransferService
-from keeps.state.working import service as working_service
+from keeps.state.working.service import WorkingService
 from keeps.store.access.keys import KeyService
 from keeps.store.access.rates import Rates
 from keeps_client import MemoryClient
@@ -127,7 +128,7 @@ async def test_what_is_over_goes_from_the_table_and_the_log(
 ) -> None:
     import asyncpg
 
-    monkeypatch.setattr(working_service, "SWEEP_SECONDS", 0.0)
+    monkeypatch.setattr(keeps.service(WorkingService), "_swept", TTLCache(1, 0.0))
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.store("soon", "swordfish", "plan", ttl_seconds=0.01)
     while await memory.retrieve("soon", "plan") is not None:

@@ -72,11 +72,12 @@ class Folders(Documents, Graph):
                 if concept is not None:
                     concepts[path] = concept
                 concept_data = concept or Concept({}, (), ())
+                all_tags = {*tags, *concept_data.tags}
+                previous = docs.get(path)
                 if (
-                    (previous := docs.get(path)) is not None
-                    and previous.sha256 == hashed
-                    and (previous.metadata, previous.visibility) == (concept_data.metadata, visibility)
-                    and set(previous.tags) == {*tags, *concept_data.tags}
+                    previous is not None
+                    and (previous.sha256, previous.metadata) == (hashed, concept_data.metadata)
+                    and (previous.visibility, set(previous.tags)) == (visibility, all_tags)
                     and passage_tokens in (None, previous.passage_tokens)
                 ):
                     told(FolderStep(path=path, action="unchanged", document_id=previous.document_id))
@@ -86,7 +87,7 @@ class Folders(Documents, Graph):
                     source=prefix + path,
                     replaces=None if before is None else prefix + before,
                     metadata=concept_data.metadata,
-                    tags=sorted({*tags, *concept_data.tags}),
+                    tags=sorted(all_tags),
                     visibility=visibility,
                     passage_tokens=passage_tokens,
                 )
@@ -110,16 +111,19 @@ class Folders(Documents, Graph):
                 )
             )
         for path, document in docs.items():
-            if path in files.hashes:
-                continue
-            if prune:
-                self.delete_document(document.document_id)
-                with suppress(NotFoundError):
-                    self.delete_entity(document.document_id)
-            action = "removed" if prune else "gone"
-            told(FolderStep(path=path, action=action, document_id=document.document_id))
+            if path not in files.hashes:
+                if prune:
+                    self._remove(document.document_id)
+                action = "removed" if prune else "gone"
+                told(FolderStep(path=path, action=action, document_id=document.document_id))
         self._link(concepts, stored, visibility)
         return FolderReceipt(steps=tuple(steps), others=files.others)
+
+    def _remove(self, document_id: UUID) -> None:
+        """Delete a document and its entity in the graph, if it has one."""
+        self.delete_document(document_id)
+        with suppress(NotFoundError):
+            self.delete_entity(document_id)
 
     def _held(self, prefix: str) -> dict[str, Document]:
         """Return your own documents below a source, by their paths there."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from cachetools import TTLCache
 from pydantic import JsonValue
 
 from keeps.base.clock import Clock, new_id, utc_now
@@ -97,7 +97,7 @@ class WorkingService:
         self._database = database
         self._introducer = introducer
         self._clock = clock
-        self._swept: dict[str, float] = {}
+        self._swept: TTLCache[str, None] = TTLCache(10_000, SWEEP_SECONDS)
 
     async def put(self, scope: Scope, plan_id: str, new: NewWorkingItem) -> WorkingItem:
         """Store a value. Raises ConflictError with the current value if its version is not `expected_version`."""
@@ -171,10 +171,8 @@ class WorkingService:
     async def _sweep(self, tx: Tx) -> None:
         """Remove expired values from the tenant's table and log, at most once a minute."""
         tenant_id = tx.scope.tenant_id
-        if time.monotonic() >= self._swept.get(tenant_id, 0.0):
-            if len(self._swept) >= 10_000:
-                self._swept.clear()
-            self._swept[tenant_id] = time.monotonic() + SWEEP_SECONDS
+        if tenant_id not in self._swept:
+            self._swept[tenant_id] = None
             await store.sweep(tx, self._clock())
 
     async def _remove(self, scope: Scope, plan_id: str, key: str | None, *, workflow: bool = False) -> int:

@@ -20,6 +20,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar, overload
 
+from cachetools import LRUCache
+
 from keeps.base.fairness import TenantLocks
 from keeps.base.scope import Scope
 from keeps.store.db.answers import Answer
@@ -88,7 +90,7 @@ class Database:
         self.main = Cell(MAIN, pool, server, direct)
         self._standbys = Standbys(pool, standbys) if standbys else None
         self.cells = Cells(self.main, opening)
-        self._routes: dict[str, str] = {}
+        self._routes: LRUCache[str, str] = LRUCache(ROUTES)
         self._turns, self._reading_turns = TenantLocks(), TenantLocks()
         self.on_commit: Callable[[str], None] | None = None
         """Called with the tenant of each write that this process commits."""
@@ -209,8 +211,6 @@ class Database:
         if cell == MAIN:
             self._routes.pop(tenant_id, None)
             return
-        if len(self._routes) >= ROUTES:
-            self._routes.clear()
         self._routes[tenant_id] = cell
 
     async def place(self, tenant_id: str) -> None:

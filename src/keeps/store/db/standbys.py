@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Sequence
+
+from cachetools import LRUCache, TTLCache
 
 from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
@@ -33,9 +34,9 @@ class Standbys:
     def __init__(self, leader: Pool, copies: Sequence[Pool]) -> None:
         self._leader = Cell(MAIN, leader.apart(ASKING))
         self._copies = deque(Cell(MAIN, each) for each in copies)
-        self._reached: dict[str, list[int]] = {}
-        self._written: dict[str, None] = {}
-        self._lagging: dict[str, float] = {}
+        self._reached: LRUCache[str, list[int]] = LRUCache(TENANTS)
+        self._written: LRUCache[str, None] = LRUCache(TENANTS)
+        self._lagging: TTLCache[str, None] = TTLCache(TENANTS, LAG_SECONDS)
 
     @property
     def cells(self) -> list[Cell]:
@@ -43,8 +44,6 @@ class Standbys:
 
     def wrote(self, tenant_id: str) -> None:
         """Forget the cached log position of a tenant after a write of this process."""
-        if len(self._written) >= TENANTS:
-            del self._written[next(iter(self._written))]
         self._written[tenant_id] = None
 
     async def close(self) -> None:
@@ -52,7 +51,7 @@ class Standbys:
 
     async def begin(self, scope: Scope) -> Tx | None:
         """Begin a transaction on a standby that has caught up with the tenant; None if there is none."""
-        if takes_long() or self._lagging.get(scope.tenant_id, 0) > time.monotonic():
+        if takes_long() or scope.tenant_id in self._lagging:
             return None
         wanted = await self._wanted(scope.tenant_id)
         if wanted is None:
@@ -83,9 +82,7 @@ class Standbys:
             await tx.leave()
             await asyncio.sleep(pause)
         else:
-            if len(self._lagging) >= TENANTS:
-                self._lagging.clear()
-            self._lagging[scope.tenant_id] = time.monotonic() + LAG_SECONDS
+            self._lagging[scope.tenant_id] = None
             return None
         standby.missed()
         return None
@@ -101,8 +98,6 @@ class Standbys:
                 self._written.pop(tenant_id, None)
                 self._reached.pop(tenant_id, None)
                 if row["reached"] is not None:
-                    if len(self._reached) >= TENANTS:
-                        del self._reached[next(iter(self._reached))]
                     self._reached[tenant_id] = row["reached"]
                 return row["reached"]
         # What was written here since it was last asked may not be there yet.

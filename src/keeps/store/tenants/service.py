@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
+from cachetools import LRUCache
+
 from keeps.base.scope import Scope
 from keeps.store.db.answers import Answer
 from keeps.store.db.session import Database, Writing
@@ -17,7 +19,7 @@ class Introducer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._known: set[tuple[str, str]] = set()
+        self._known: LRUCache[tuple[str, str], None] = LRUCache(100_000)
 
     async def introduce(self, scope: Scope, *, again: bool = False) -> None:
         who = (scope.tenant_id, scope.user_id)
@@ -26,9 +28,7 @@ class Introducer:
             async for attempt in self._database.writing(scope):
                 async with attempt as tx:
                     await ensure_user(tx)
-            if len(self._known) >= 100_000:
-                self._known.clear()
-            self._known.add(who)
+            self._known[who] = None
 
     @overload
     def writing(self, scope: Scope) -> Writing[None]: ...

@@ -199,29 +199,34 @@ class MarkdownFolder:
             if category in read:
                 self._categories[category] = self._reconciled(category, read[category], edits)
                 continue
-            # A slip of the pen, a sync or a `git stash` must not forget anything: what the file held last stays known.
-            file = self._file_of(category)
-            stored = {
-                key: entry for key, entry in self._index[category].items() if (key, entry["section"]["id"]) not in moved
-            }
-            if not stored:
-                del self._index[category]
-                self._files.pop(category, None)
-                continue
-            self._index[category] = stored
-            if file not in self._blocked:
-                self.problems[file] = (
-                    f"{file} is missing; its {len(stored)} entries stay known until it is back, or they are deleted"
-                )
-            newest = max(entry["revision"] for entry in stored.values())
-            self._categories[category] = Category(
-                category, newest, {key: _from_index(key, entry) for key, entry in stored.items()}
-            )
+            if (missing := self._missing_category(category, moved)) is not None:
+                self._categories[category] = missing
         self._categories = {name: file for name, file in self._categories.items() if file.sections or name in read}
         self._report_repeats()
         self._remember()
         present = {key for file in self._categories.values() for key in file.sections}
         self._untold += [edit for edit in edits if edit.kind == "written" or edit.key not in present]
+
+    def _missing_category(self, category: str, moved: set[tuple[str, str | None]]) -> Category | None:
+        """Return the last known entries of a missing file but those in `moved`; None if there are no others.
+
+        A slip of the pen, a sync or a `git stash` must not forget anything.
+        """
+        file = self._file_of(category)
+        stored = {
+            key: entry for key, entry in self._index[category].items() if (key, entry["section"]["id"]) not in moved
+        }
+        if not stored:
+            del self._index[category]
+            self._files.pop(category, None)
+            return None
+        self._index[category] = stored
+        if file not in self._blocked:
+            self.problems[file] = (
+                f"{file} is missing; its {len(stored)} entries stay known until it is back, or they are deleted"
+            )
+        newest = max(entry["revision"] for entry in stored.values())
+        return Category(category, newest, {key: _from_index(key, entry) for key, entry in stored.items()})
 
     def _reason_to_skip(self, name: str, mode: int) -> str | None:
         """Return why a directory entry is skipped; empty if it is expected to be skipped, None if it is read."""
