@@ -101,21 +101,13 @@ class Folders(Documents, Graph):
             stored[path] = document.document_id, document.title
             if before is not None:
                 del docs[before]
-            told(
-                FolderStep(
-                    path=path,
-                    action=receipt.status if before is None else "renamed",
-                    detail=before,
-                    document_id=document.document_id,
-                    notes=receipt.notes,
-                )
-            )
+            action, notes = receipt.status if before is None else "renamed", receipt.notes
+            told(FolderStep(path=path, action=action, detail=before, document_id=document.document_id, notes=notes))
         for path, document in docs.items():
             if path not in files.hashes:
                 if prune:
                     self._remove(document.document_id)
-                action = "removed" if prune else "gone"
-                told(FolderStep(path=path, action=action, document_id=document.document_id))
+                told(FolderStep(path=path, action="removed" if prune else "gone", document_id=document.document_id))
         self._link(concepts, stored, visibility)
         return FolderReceipt(steps=tuple(steps), others=files.others)
 
