@@ -77,3 +77,8 @@ def test_operations_and_their_fields_are_listed(cli: Cli) -> None:
     fields = {each["name"]: each for each in cli.json("call", "get_plan", "--fields")}
     assert fields["plan_id"]["required"]
     assert "plan_id" in cli("call", "get_plan", "--fields").stdout
+
+
+def test_benchmarks_of_a_checkout_are_commands() -> None:
+    group: Any = typer.main.get_command(app)
+    assert {"quality", "speed", "recall"} <= set(group.get_command(None, "bench").commands)

@@ -17,6 +17,8 @@ import asyncpg
 import psutil
 import pytest
 
+import keeps
+import keeps_client
 from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
 from keeps.store.db.embedded import binaries as programs
 from keeps.store.db.embedded import guard as guarding
@@ -406,3 +408,18 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(programs, "distribution", nowhere)
     with pytest.raises(UnavailableError, match="KEEPS_DATABASE_URL"):
         installed_binaries()
+
+
+def test_the_guard_finds_its_package_from_any_folder(tmp_path: Path) -> None:
+    """It is started by its path, so a program that only extends sys.path has a guard, too."""
+    source, client = (str(Path(str(module.__file__)).parents[1]) for module in (keeps, keeps_client))
+    code = (
+        "import pathlib, runpy, sys\n"
+        f"sys.path = [{client!r}, *(path for path in sys.path if path != {source!r})]\n"
+        "sys.meta_path = [finder for finder in sys.meta_path if 'editable' not in repr(finder).lower()]\n"
+        f"guard = runpy.run_path({guarding.__file__!r})\n"
+        "print(guard['_stopped'](pathlib.Path(sys.argv[1]), -1))\n"
+    )
+    command = [sys.executable, "-P", "-c", code, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "ModuleNotFoundError" not in done.stderr

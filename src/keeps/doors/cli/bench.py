@@ -8,10 +8,11 @@ from pathlib import Path
 
 import typer
 
+import keeps
 from keeps_client.errors import NotConfiguredError
 
 app = typer.Typer()
-ROOT = Path(__file__).parents[3]
+ROOT = Path(keeps.__file__).parents[2]
 
 if (ROOT / "benchmarks" / "commands.py").is_file():
     sys.path.insert(0, str(ROOT))

@@ -53,7 +53,8 @@ def _ended_before(home: Path, watching: int) -> bool:
 
 
 def _stopped(home: Path, watching: int) -> bool:
-    sys.path.append(str(Path(__file__).parents[3]))  # It was started by its path, without a package.
+    package = next(folder for folder in Path(__file__).parents if folder.name == "keeps")
+    sys.path.append(str(package.parent))  # It was started by its path, without a package.
     from keeps.store.db.embedded.home import stop_unused
 
     # This guard must end before another process can start a server, which gets its own guard.
