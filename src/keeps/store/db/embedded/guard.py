@@ -53,8 +53,8 @@ def _ended_before(home: Path, watching: int) -> bool:
 
 
 def _stopped(home: Path, watching: int) -> bool:
-    package = next(folder for folder in Path(__file__).parents if folder.name == "keeps")
-    sys.path.append(str(package.parent))  # It was started by its path, without a package.
+    # It was started by its path, without a package.
+    sys.path += [str(folder.parent) for folder in Path(__file__).parents if folder.name == "keeps"]
     from keeps.store.db.embedded.home import stop_unused
 
     # This guard must end before another process can start a server, which gets its own guard.
