@@ -156,6 +156,7 @@ async def test_what_does_not_allow_it_is_said_and_leaves_the_home_as_it_was(
     assert (inspect_home(home).data / "PG_VERSION").read_text().strip() == str(OLD)
 
 
+@pytest.mark.load
 async def test_ended_before_its_last_step_it_is_taken_when_the_home_is_opened(
     new_home: Callable[..., Path], programs: Path
 ) -> None:

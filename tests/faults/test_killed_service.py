@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
 from keeps_client import MemoryClient
 from keeps_client.errors import UnavailableError
@@ -45,6 +46,7 @@ async def ended(process: Any, how: signal.Signals) -> int:
     return code
 
 
+@pytest.mark.load
 async def test_an_append_whose_answer_was_lost_is_not_done_twice(made_home: Callable[..., Path]) -> None:
     """Killed between commit and answer: requests are sent and the server is killed while they are on their way; each is
     then sent again with its key. What was done is done once, and what was not is done now."""

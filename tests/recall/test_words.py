@@ -164,6 +164,7 @@ async def _live(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str)
         assert await superuser.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant) == 0
 
 
+@pytest.mark.load
 async def test_postings_are_removed_in_bulk(
     app_url: str, superuser: asyncpg.Connection, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

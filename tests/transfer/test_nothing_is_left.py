@@ -288,6 +288,7 @@ async def test_a_message_that_is_forgotten_for_good_does_not_come_back_by_a_retr
         assert await where(mark) == []
 
 
+@pytest.mark.load
 async def test_killed_between_any_two_statements_all_of_it_is_there_or_nothing(
     keeps: Keeps, tenant: str, mark: str, where: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
