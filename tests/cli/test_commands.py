@@ -82,3 +82,10 @@ def test_operations_and_their_fields_are_listed(cli: Cli) -> None:
 def test_benchmarks_of_a_checkout_are_commands() -> None:
     group: Any = typer.main.get_command(app)
     assert {"quality", "speed", "recall"} <= set(group.get_command(None, "bench").commands)
+
+
+def test_an_ended_fact_is_shown_as_no_longer_true(cli: Cli) -> None:
+    cli("say", "s", "I work at Acme.")
+    shown = cli("say", "s", "I no longer work at Acme. I joined Globex.").stdout
+    assert re.search(r"no longer true\s+I work at Acme", shown)
+    assert re.search(r"created\s+I joined Globex", shown)

@@ -83,7 +83,10 @@ async def say(
     async with target.memory() as memory:
         receipt = await memory.store_exchange(messages, session_id=session)
     stored = f"{len(receipt.messages) - receipt.recalled} stored, {receipt.notes.message_count} messages in this"
-    facts = dict.fromkeys((each.status, each.memory.content) for each in receipt.facts if each.memory)
+    memories = [(fact.status, fact.memory) for fact in receipt.facts if fact.memory]
+    facts = dict.fromkeys(
+        (status if fact.valid_to is None else "no longer true", fact.content) for status, fact in memories
+    )
     fact_lines = [f"  [green]{status}[/]  {escape(text)}" for status, text in facts]
     return Answer(receipt, "\n".join([f"{stored} conversation", *fact_lines]))
 

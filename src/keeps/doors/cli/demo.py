@@ -227,7 +227,10 @@ async def _say(memory: LocalMemory, talk: tuple[tuple[str, str], ...], session_i
     receipt = await memory.store_exchange(messages, session_id=session_id)
     await memory.end_session(session_id)
     await memory.keeps.service(Indexer).settle(memory.scope)
-    out.print("  found: " + " · ".join(escape(fact.memory.content) for fact in receipt.facts if fact.memory))
+    facts = [fact.memory for fact in receipt.facts if fact.memory]
+    out.print("  found: " + " · ".join(escape(fact.content) for fact in facts if fact.valid_to is None))
+    if ended := [fact.content for fact in facts if fact.valid_to is not None]:
+        out.print("  no longer true: " + " · ".join(map(escape, ended)))
 
 
 async def _run_jobs(memory: LocalMemory, *names: JobName) -> str:
