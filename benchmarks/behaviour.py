@@ -43,7 +43,7 @@ def run(data: Path, *, as_json: bool, home: Path | None) -> int:
 
 
 class _Adapter:
-    """What the scenarios call, on one tenant."""
+    """The calls of the scenarios, on one tenant."""
 
     def __init__(self, engine: Any, name: str) -> None:
         self._call = engine._call
@@ -62,7 +62,7 @@ class _Adapter:
         return [hit.memory.content for hit in result.hits]
 
     def read(self, key: str) -> str:
-        """Where nothing is, an empty text: the scenarios ask what a read holds, and take None for a failure of the
+        """Return an empty text where nothing is stored: the scenarios read texts, and take None for a failure of the
         reader."""
         found = self._call(self._memory(self._owners.get(key, DEFAULT_USER)).find("scenario", key))
         return found.content if found else ""

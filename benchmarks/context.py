@@ -145,7 +145,7 @@ async def _names(keeps: Keeps, bench: Any, user: str) -> dict[Any, str]:
 
 
 async def _lines(keeps: Keeps, user: str, counter: Any) -> dict[Any, int]:
-    """What each memory takes as a line of a prompt, without its day."""
+    """Return the tokens of each memory as a line of a prompt, without its day."""
     memories = await _all(keeps, user)
     texts = [f"- {each.metadata.get('speaker', '')}: {shown(each.content)}\n" for each in memories]
     return dict(zip([each.memory_id for each in memories], counter.count(texts), strict=True))

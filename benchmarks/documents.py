@@ -115,13 +115,13 @@ async def _long_pdf(keeps: Keeps, bench: Any) -> dict[str, float]:
 
 
 async def _holds(memory: LocalMemory, place: Any, page: int) -> bool:
-    """Whether a citation is of that page, and its characters are there."""
+    """Return whether a citation names that page, and its characters are there."""
     text = await memory.read_document(place.document_id, start=place.start, length=place.end - place.start)
     return bool(text.text) and place.page == page
 
 
 async def _import(keeps: Keeps, bench: Any) -> dict[str, float]:
-    """How long recall takes one tenant while another brings a document of a thousand pages."""
+    """Measure recall of one tenant while another adds a document of a thousand pages."""
     memory = keeps.memory(Scope("scifact", "reader"))
     other = keeps.memory(Scope("importing", "writer"))
     texts = [item.text for item in bench.items]

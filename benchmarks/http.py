@@ -400,7 +400,7 @@ async def _engine(url: str) -> dict[str, tuple[float, float]]:
 
 
 async def _sdk(port: str) -> dict[str, list[float]]:
-    """What the clients add to bare sockets: the same get in turn, so that whatever the machine does hits both."""
+    """Measure the overhead of clients over bare sockets: the same get in turn, so that noise hits both."""
     from keeps_client import MemoryClient, sync
 
     url = f"http://127.0.0.1:{port}"

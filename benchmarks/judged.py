@@ -1,4 +1,4 @@
-"""What Keeps makes of people's words, judged on sets of our own: keeps bench judged [--held-out]
+"""Facts and memories that Keeps makes of people's words, judged on sets of our own: keeps bench judged [--held-out]
 
 `benchmarks/sets` was written for this, a fifth of it (`heldout`) by somebody who had not seen the rules. Merging and
 upsert:
@@ -95,8 +95,10 @@ async def statements(keeps: Keeps, *, held_out: bool = False) -> dict[str, Any]:
 
 
 async def importance(home: Path, *, held_out: bool = False) -> dict[str, Any]:
-    """What is told once, and never asked for: what must be there after 30 days of jobs and is not; how much of the rest
-    is."""
+    """Measure statements that are made once and never asked for.
+
+    Which of those that must be there after 30 days of jobs are missing, and how much of the rest is there.
+    """
     found = Counter[str]()
     wrong: list[str] = []
     texts = load("importance.jsonl", held_out=held_out)

@@ -1,4 +1,4 @@
-"""What becomes of the memories of many users in a year, by the rules of retention and promotion alone.
+"""Simulate the memories of many users over a year, by the rules of retention and promotion alone.
 
     keeps bench population [--users 10000]
 
@@ -94,7 +94,7 @@ def _hours_to_fade(importance: Any, readings: Any) -> Any:
 
 
 def is_a_gate(found: dict[str, Fate]) -> bool:
-    """Whether promotion and decay tell what matters from what does not."""
+    """Measure whether promotion and decay separate what matters from what does not."""
     everything = found["all"]
     return (
         0.01 < everything.promoted < 0.3

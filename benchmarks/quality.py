@@ -170,7 +170,7 @@ def _load(name: str) -> Any:
 def against(
     questions: Sequence[dict[str, Any]], whole: Sequence[dict[str, Any]], measure: str = "recall@5", times: int = 1_000
 ) -> tuple[float, float, float]:
-    """How much better than the whole this does, question by question: the mean, and 95 % of bootstraps (low, high)."""
+    """Return the gain over the whole, question by question: the mean, and 95 % of bootstraps (low, high)."""
     differences = np.array([one[measure] - other[measure] for one, other in zip(questions, whole, strict=True)])
     drawn = np.random.default_rng(0).integers(0, len(differences), (times, len(differences)))
     low, high = np.percentile(differences[drawn].mean(axis=1), (2.5, 97.5))

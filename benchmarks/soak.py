@@ -96,7 +96,7 @@ class Service:
         await self._process.wait()
 
     async def sample(self, home: Path, at: float) -> Sample:
-        """What it takes now."""
+        """Return its memory, descriptors, connections and share of dead rows."""
         process = psutil.Process(self._process.pid)
         server = psutil.Process(inspect_home(home).running_pid)
         backends = [each for each in server.children() if "keeps_app" in " ".join(each.cmdline())]
@@ -178,7 +178,7 @@ class Client:
         await self.memory.list(limit=20)
 
     async def check(self) -> list[str]:
-        """What was acknowledged and is not there, or is there twice."""
+        """Return acknowledged writes that are missing, or stored twice."""
         wrong: list[str] = []
         stored: list[int] = []
         for item in (await self.memory.list_plan_state(f"plan-of-{self.number}", limit=200)).items:

@@ -377,7 +377,7 @@ async def _medians(*works: Callable[[int], Awaitable[Any]]) -> list[float]:
 
 
 async def rate(count: int, concurrent: int, work: Callable[[int], Awaitable[Any]]) -> float:
-    """How many a second, `concurrent` at a time."""
+    """Return calls a second, `concurrent` at a time."""
     numbers = iter(range(count))
 
     async def worker() -> None:

@@ -43,7 +43,7 @@ memory.close()
 
 
 async def check(memory: Any, processes: int, operations: int) -> list[str]:
-    """What was lost."""
+    """Return what was lost."""
     state = WorkflowState(memory, "plan")
     held = await state.get_all()
     each = {kind: [n for n in range(operations) if n % 8 == kind] for kind in range(8)}

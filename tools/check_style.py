@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIMITS = ROOT / "tools" / "style_limits.toml"
-FOLDERS = ("src", "client/src")
+FOLDERS = ("src", "client/src", "benchmarks", "tools")
 QUESTIONS = frozenset({"What", "Whether", "Who", "Whom", "Whose", "Where", "When", "How", "Which", "Of", "So"})
 """First words of docstrings that neither say what is done nor name a thing."""
 VAGUE = frozenset({"each", "found", "held", "told", "known", "said", "asked", "given", "kept", "meant"})

@@ -49,7 +49,7 @@ def lines(paths: list[Path]) -> int:
 
 
 def lines_of_endpoints(root: Path) -> int:
-    """What the wire models say of their operations: `GET_STATE = Endpoint(...)`, however many lines that takes."""
+    """Count the lines of endpoints in the wire models: `GET_STATE = Endpoint(...)`."""
     count = 0
     for path in root.glob("client/src/keeps_client/models/*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:

@@ -66,7 +66,7 @@ def made(path: Path) -> bytes:
 
 
 def _weights_of(node: Any, by_output: dict[str, Any], weights: dict[str, Any]) -> tuple[Any, Any, str, str] | None:
-    """Of a node that takes weights which were made 32-bit numbers: the nodes that made them, the weights, the scale."""
+    """Return the nodes that converted a node's weights to 32-bit numbers, the weights, and their scale."""
     place = {"MatMul": 1, "Gather": 0}.get(node.op_type)
     scaled = None if place is None else by_output.get(node.input[place])
     cast = None if scaled is None or scaled.op_type != "Mul" else by_output.get(scaled.input[0])

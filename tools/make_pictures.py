@@ -39,7 +39,7 @@ class Box:
         return self.across * WIDE + (self.across - 1) * GAP_X
 
     def edge_towards(self, other: Box) -> tuple[float, float]:
-        """Where an arrow to the other box leaves this one: in the middle of the side that faces it."""
+        """Return where an arrow to the other box leaves this one: in the middle of the side that faces it."""
         x, y = self.left + self.width / 2, self.top + HIGH / 2
         right, left = self.left + self.width, self.left
         if other.left >= right:

@@ -105,7 +105,7 @@ def tried(made: list[Path]) -> Path | None:
 
 
 def listed(place: Path) -> None:
-    """What is installed with Keeps: as an SBOM, with licences, and with hashes."""
+    """List what is installed with Keeps: as an SBOM, with licences, and with hashes."""
     run(BIN / "cyclonedx-py", "environment", "--output-file", DIST / "keeps-sbom.json", place / "bin" / "python")
     held = json.loads((DIST / "keeps-sbom.json").read_text(encoding="utf-8"))["components"]
     run(
@@ -152,7 +152,7 @@ def check_manifests() -> None:
 
 
 def check_api() -> None:
-    """What programs use is what it was at the last tag."""
+    """Check that what programs use is as at the last tag."""
     tags = run("git", "tag", "--list", "v*", "--sort=-version:refname").split()
     if not tags:
         print("no release before this one: the API is compared from the next one on")

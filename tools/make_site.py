@@ -23,7 +23,7 @@ ADDRESS = "https://keeps.example/"
 
 
 class Page(HTMLParser):
-    """What a built page points at, loads, and can be pointed at."""
+    """Links, loads and anchors of a built page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ def stage() -> list[Path]:
 
 
 def check() -> tuple[int, int, list[str]]:
-    """How many pages and links there are, and what is wrong."""
+    """Return the numbers of pages and links, and what is wrong."""
     pages: dict[str, Page] = {}
     for path in sorted(SITE.rglob("*.html")):
         page = Page()

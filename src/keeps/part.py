@@ -166,9 +166,6 @@ class Core:
         for listener in self.erasure_listeners:
             listener(tenant_id)
 
-    def is_undoable(self, job: str) -> bool:
-        return any(each.undoable for each in self.jobs if each.name == job)
-
     @property
     def jobs(self) -> tuple[Job, ...]:
         return tuple(job for part in self.parts for job in part.jobs)

@@ -8,7 +8,8 @@ from keeps_client.models import operations as api
 
 
 def make(core: Core) -> None:
-    core.add(OperationService(core.database, core.clock, core.is_undoable))
+    undoable = frozenset(job.name for job in core.jobs if job.undoable)
+    core.add(OperationService(core.database, core.clock, undoable))
 
 
 def endpoints(core: Core) -> tuple[EndpointHandler, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -62,10 +62,10 @@ async def record(tx: Tx, run: Run, changes: Sequence[Change]) -> None:
 class OperationService:
     """The receipts of operations, and undoing operations."""
 
-    def __init__(self, database: Database, clock: Clock, is_undoable: Callable[[str], bool]) -> None:
+    def __init__(self, database: Database, clock: Clock, undoable: frozenset[str]) -> None:
         self._database = database
         self._clock = clock
-        self._is_undoable = is_undoable
+        self._undoable = undoable
         self._changes = Changes("", clock)
 
     async def finish(self, run: Run, due_at: datetime | None, error: str | None = None) -> Operation | None:
@@ -207,7 +207,7 @@ class OperationService:
         fresh = self._clock() - row["started_at"] < UNDO_WINDOW
         undoable = (
             fresh
-            and self._is_undoable(row["job"])
+            and row["job"] in self._undoable
             and row["status"] in ("completed", "failed")
             and bool(values["counts"])
         )
@@ -216,7 +216,7 @@ class OperationService:
     def _why_not(self, operation: Operation) -> str:
         if operation.status == "running":
             return f"operation {operation.operation_id} is still running"
-        if not self._is_undoable(operation.job):
+        if operation.job not in self._undoable:
             return f"what the job {operation.job} does is not undone: it changes no memory"
         if not operation.counts:
             return f"operation {operation.operation_id} changed nothing"
