@@ -32,7 +32,7 @@ def _number(value: object) -> object:
 def _delta(value: object) -> object:
     number = _number(value)
     if isinstance(number, int | float) and abs(number) > 1e15:
-        raise ValueError("delta must lie between -1e15 and 1e15")
+        raise ValueError("must lie between -1e15 and 1e15")
     return number
 
 
