@@ -33,9 +33,9 @@ from keeps import Keeps, Scope
 from keeps.base.clock import new_id, utc_now
 from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import new_row
-from keeps.memory.recall import store as recall_store
 from keeps.memory.recall.conditions import select
 from keeps.memory.recall.service import RecallService
+from keeps.memory.recall.source import DatabaseSource
 from keeps.models.embedder import Embedding, QueryEmbedding
 from keeps.models.token_vectors import TOKEN_BYTES
 from keeps.store.db.embedded import EmbeddedPostgres
@@ -252,7 +252,8 @@ async def _recalls(size: int, keeps: Keeps, url: str, embedder: VectorTable) -> 
     rows: list[dict[str, Any]] = []
     connection = await asyncpg.connect(url)
     await register_vector(connection)
-    database, arms = keeps.service(RecallService)._database, keeps.service(RecallService)._arms  # noqa: SLF001  the arm is measured apart from the rest
+    recall = keeps.service(RecallService)
+    database, caches = recall._database, recall._caches  # noqa: SLF001  the arm is measured apart from the rest
     for name, scope in (("many", Scope("many", "user-3")), ("large", Scope("large", "user"))):
         async with connection.transaction():
             await _Raw._become(connection, scope)  # noqa: SLF001
@@ -271,8 +272,8 @@ async def _recalls(size: int, keeps: Keeps, url: str, embedder: VectorTable) -> 
         async def arm(number: int, scope: Scope = scope, queries: list[str] = queries) -> list[UUID]:
             selection = select(RecallRequest(query="x"), scope, utc_now())
             async with database.scoped(scope) as tx:
-                held = await recall_store.postings(tx, [], selection, (embedder.model, DIMENSIONS))
-                return list(await arms.nearest(tx, held, embedder.vector(queries[number % 40]), selection, 10))
+                source = DatabaseSource(tx, selection, embedder.model, DIMENSIONS, caches)
+                return list(await source.most_similar(embedder.vector(queries[number % 40]), 10))
 
         async def floor(number: int, sql: str, scope: Scope = scope, queries: list[str] = queries) -> list[Any]:
             async with connection.transaction(readonly=True):

@@ -17,8 +17,9 @@ from pgvector.asyncpg import register_vector
 from keeps.base.clock import utc_now
 from keeps.base.scope import Scope
 from keeps.memory.recall import store
-from keeps.memory.recall.arms import Arms
+from keeps.memory.recall.caches import SignsCache, WordsCache
 from keeps.memory.recall.conditions import select
+from keeps.memory.recall.source import DatabaseSource
 from keeps.memory.recall.store import QUERIES
 from keeps.store.db.session import Database, Tx
 from keeps_client.models import RecallRequest
@@ -151,7 +152,7 @@ async def test_without_statistics_each_candidate_is_looked_up(server: Any, fresh
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
     text = await plan(
-        app, QUERIES["recall_candidates"].text, "big", [], [], [], ids, [], [], ["current"], "x", user="user-0"
+        app, QUERIES["recall_candidates"].text, "big", [], [], [], ids, [], [], ["current"], "x", "false", user="user-0"
     )
     await app.close()
     assert "Rows Removed by Join Filter" not in text
@@ -178,7 +179,7 @@ async def test_accesses_of_others_do_not_slow_recall(server: Any, fresh_database
     app = await asyncpg.connect(server.url("keeps_app", name))
     for statement, values in (
         ("recall_memories", ("big", ids)),
-        ("recall_candidates", ("big", [], [], [], ids, [], [], ["current"], "x")),
+        ("recall_candidates", ("big", [], [], [], ids, [], [], ["current"], "x", "false")),
     ):
         text = await plan(app, QUERIES[statement].text, *values, user="user-0")
         removed = sum(int(rows) for rows in re.findall(r"Rows Removed by Filter: (\d+)", text))
@@ -274,8 +275,8 @@ async def test_large_audience_returns_all_correct_rows(
             near, far = matrix[number * 50], matrix[number * 50 + 1]
             query = ((near + 0.7 * far) / np.linalg.norm(near + 0.7 * far)).astype(np.float32)
             truth = {rows[n]["memory_id"] for n in np.argsort(-(matrix @ query))[:10]}
-            held = await store.postings(tx, [], selection, ("x", 384))
-            found = await Arms("x", utc_now).nearest(tx, held, query, selection, 100)
+            source = DatabaseSource(tx, selection, "x", 384, (SignsCache(), WordsCache()))
+            found = await source.most_similar(query, 100)
             assert len(found) == 100
             hits += len(truth & set(list(found)[:10]))
     assert hits / 200 >= 0.99

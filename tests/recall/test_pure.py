@@ -23,9 +23,9 @@ from keeps.memory.recall.bm25 import TextMatches, inverse_frequencies, score, sc
 from keeps.memory.recall.misspelt import Vocabulary, alike, first_letters
 from keeps.memory.recall.passages import best_passage
 from keeps.memory.recall.ranking import Ranking
-from keeps.memory.recall.rows import NUMBERS, Rows
+from keeps.memory.recall.rows import TABLE, Rows, name_parts
 from keeps.memory.recall.signs import Nearest, joined, read_signs
-from keeps.memory.recall.words import ENTRY, Layout, Postings, WordScores, left_out_of, read_matches
+from keeps.memory.recall.words import ENTRY, Layout, Postings, WordScores, read_matches
 from keeps.models.token_vectors import (
     DIMENSIONS,
     TOKEN_BYTES,
@@ -125,11 +125,12 @@ def test_max_similarity_matches_definition(words: int, lengths: list[int], seed:
     query = random.normal(size=(words, DIMENSIONS)).astype(np.float32)
     weights = random.uniform(0.1, 2, words).astype(np.float32)
     memories = [pack_tokens((random.normal(size=(length, DIMENSIONS)) / 12).astype(np.float32)) for length in lengths]
+    packed = np.frombuffer(b"".join(memories), dtype=np.uint8).reshape(-1, TOKEN_BYTES)
     expected = [
         float((unpack_tokens(packed) @ query.T).max(axis=0) @ weights / weights.sum()) if packed else 0.0
         for packed in memories
     ]
-    assert np.allclose(max_similarity(nearest_words(query, memories), weights), expected, atol=1e-4)
+    assert np.allclose(max_similarity(nearest_words(query, packed, np.array(lengths)), weights), expected, atol=1e-4)
 
 
 def matches_of(frequencies: list[list[int]], lengths: list[int], sessions: list[int]) -> TextMatches:
@@ -226,7 +227,7 @@ def test_postings_match_memory_words(
                 [len(each) for word, each in lists.items() if word not in left],
                 b"".join(each for word, each in lists.items() if word not in left),
                 list(left),
-                [len(lists[word]) for word in left],
+                [sum(word in counts for *_, counts in held) for word in left],
                 [each[0] for each in new],
                 [each[1] for each in new],
                 [each[2] for each in new],
@@ -234,7 +235,8 @@ def test_postings_match_memory_words(
                 [bytes(each[3].values()) for each in new],
             )
         )
-    positions, matches = read_matches(read, WORDS)
+    found = read_matches(read, WORDS)
+    positions, matches = found.positions, found.matches
     layout = Layout(read)
     expected = {
         (*who, place): (
@@ -247,15 +249,9 @@ def test_postings_match_memory_words(
         for left in [common if who[0] in of else set[str]()]
         if counts.keys() - left
     }
-    left_out, read_nowhere = left_out_of(read, WORDS)
-    assert left_out.tolist() == [
-        sum(word in counts for who, held in groups.items() if who[0] in of for *_, counts in held[:folded])
-        * (word in common)
+    assert found.left_out.tolist() == [
+        sum(word in counts for who, held in groups.items() if who[0] in of for *_, counts in held) * (word in common)
         for word in WORDS
-    ]
-    read_somewhere = {word for each in read for word in each.list_words}
-    assert read_nowhere.tolist() == [
-        size > 0 and word not in read_somewhere for word, size in zip(WORDS, left_out.tolist(), strict=True)
     ]
     places = layout.places(positions)
     frequencies = np.zeros((len(positions), len(WORDS)))
@@ -269,7 +265,7 @@ def test_postings_match_memory_words(
     ) == {place: tuple(each) for place, each in expected.items()}
     assert layout.positions(*places).tolist() == positions.tolist() == sorted(positions.tolist())
     rows = np.arange(len(positions), dtype=np.float64)
-    scored = WordScores(layout, positions, np.array(rows % 7, dtype=np.float64), rows)
+    scored = WordScores(positions, np.array(rows % 7, dtype=np.float64), rows)
     later = [(each.audience, each.life, each.next_place) for each in read]
     nowhere = layout.positions(*zip((None, None, None), ("nobody", "current", 0), *later, strict=True))
     assert (nowhere == -1).all(), "nobody, and who came after the words were read"
@@ -280,7 +276,7 @@ def test_postings_match_memory_words(
 
 
 def test_points_are_added_to_old_and_new_candidates() -> None:
-    scored = WordScores(Layout([Postings("a", "current", 9, 9, 9)]), np.array([2, 5]), np.array([1.0, 2]), np.ones(2))
+    scored = WordScores(np.array([2, 5]), np.array([1.0, 2]), np.ones(2))
     scored.add(np.array([1, 5]), np.array([0.5, 0.5]))
     assert (scored.positions.tolist(), scored.text.tolist()) == ([1, 2, 5], [0.5, 1, 2.5])
     assert scored.session.tolist() == [0, 1, 1]
@@ -437,14 +433,8 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
 
 def ranking(count: int, seed: int) -> Ranking:
     found = candidates(count, seed)
-    rows = Rows(
-        ids=found.keys,
-        numbers=np.zeros(count, dtype=NUMBERS),
-        roles=[None] * count,
-        speakers=[None] * count,
-        openings=["The kettle is red."] * count,
-    )
-    nothing = ArmResults(10, WordScores(Layout([])))
+    rows = Rows(table=np.zeros(count, dtype=TABLE))
+    nothing = ArmResults(10)
     return Ranking.of(RecallRequest(query="tea"), rows, found, nothing, np.zeros(0, np.float32), {}, dropped=False)
 
 
@@ -489,13 +479,13 @@ def test_reranker_reorders_only_its_candidates(count: int, seed: int, data: st.D
     before = ranking(count, seed)
     read = before.order[: data.draw(st.integers(2, count))]
     answers = data.draw(st.lists(st.floats(-15, 15), min_size=len(read), max_size=len(read)))
-    after = before.reranked(read, answers)
+    after = before.reranked(read, answers, {})
     assert sorted(after.order[: len(read)]) == sorted(read)
     assert after.order[len(read) :] == before.order[len(read) :]
     assert np.allclose(after.total, np.sum([part.points for part in after.parts], axis=0))
     added = after.total - before.total
     assert np.all((added >= 0) & (added <= fusion.RERANKER_WEIGHT + 1e-9))
-    assert before.reranked(before.order, [1.0] * count).order == before.order
+    assert before.reranked(before.order, [1.0] * count, {}).order == before.order
 
 
 def test_features_shared_by_all_change_no_order() -> None:
@@ -516,13 +506,13 @@ def test_features_shared_by_all_change_no_order() -> None:
 def test_conversation_similarity_combines_turns() -> None:
     best = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.9, 0.9], [0.3, 0.3]], dtype=np.float32)
     weights = np.array([1.0, 3.0], dtype=np.float32)
-    got = fusion.of_sessions(best, weights, ["a", "a", "b", None, "c"])
+    got = fusion.of_sessions(best, weights, np.array([7, 7, -3, 0, 9]))
     whole = {"a": (0.9 + 3 * 0.8) / 4, "b": 0.5, "c": 0.3}
     assert got.tolist() == pytest.approx(
         [1.0, 1.0, (whole["b"] - whole["c"]) / (whole["a"] - whole["c"]), 0.0, 0.0], abs=1e-5
     )
-    assert not fusion.of_sessions(best, weights, ["a"] * 5).any()
-    assert not fusion.of_sessions(best, weights, [None] * 5).any()
+    assert not fusion.of_sessions(best, weights, np.full(5, 7)).any()
+    assert not fusion.of_sessions(best, weights, np.zeros(5, dtype=np.int64)).any()
 
 
 def test_newer_of_similar_memories_comes_first() -> None:
@@ -575,7 +565,7 @@ def test_cues_accept_any_text(query: str, text: str) -> None:
     cues.dates_in(query)
     cues.preferences_behind(query)
     cues.states_preference(text, None)
-    cues.named_in(frozenset(words_of(query)), text)
+    name_parts(words_of(text))
 
 
 def test_arms_are_compared_question_by_question() -> None:

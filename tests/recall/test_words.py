@@ -24,7 +24,7 @@ from keeps.memory.memories.changes import Changes
 from keeps.memory.recall import store, words
 from keeps.memory.recall.arms import ArmResults, score_text
 from keeps.memory.recall.service import RecallService
-from keeps.memory.recall.words import Layout, Postings, WordScores
+from keeps.memory.recall.words import Postings
 from keeps.memory.transfer.erasure import TenantService
 from keeps.models.embedder import Embedding, QueryEmbedding
 from keeps.store.db.session import Tx
@@ -255,7 +255,7 @@ async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch)
         read.append({word for each in held for word in each.list_words})
         return words.read_matches(held, terms)
 
-    monkeypatch.setattr("keeps.memory.recall.arms.read_matches", seen)
+    monkeypatch.setattr("keeps.memory.recall.source.read_matches", seen)
 
     async def found(question: str, **more: Any) -> dict[str, Any]:
         asked = RecallRequest(query=question, limit=60, explain=True, **more)
@@ -305,18 +305,16 @@ async def test_memory_without_vector_is_found_by_frequent_words(
 def test_word_read_in_one_audience_counts() -> None:
     """Of each of two words one audience has a short list, and the other a long one that was left out."""
     entries = np.array([(1, 1, 3, 1), (2, 2, 3, 9)], dtype=words.ENTRY).tobytes()
-    long = 600 * words.ENTRY.itemsize
 
     def held(audience: str, rare: str, common: str) -> Postings:
-        return Postings(audience, "current", 602, 2_000, 602, 602, [rare], [len(entries)], entries, [common], [long])
+        return Postings(audience, "current", 602, 2_000, 602, 602, [rare], [len(entries)], entries, [common], [600])
 
-    found = ArmResults(
-        1_204, WordScores(Layout(both := [held("", "harbour", "report"), held("alice", "report", "harbour")]))
-    )
-    score_text(found, both, Counter(("harbour", "report")), ["harbour", "report"])
+    found, asked = ArmResults(1_204), ["harbour", "report"]
+    both = [held("", "harbour", "report"), held("alice", "report", "harbour")]
+    score_text(found, words.read_matches(both, asked), Counter(asked), asked)
     assert found.all_words == pytest.approx(found.idf["harbour"] + found.idf["report"])
     assert found.scored.session.tolist() == [0] * 4, "nobody knows in how many conversations they are"
-    score_text(found, both[:1], Counter(("harbour", "report")), ["harbour", "report"])
+    score_text(found, words.read_matches(both[:1], asked), Counter(asked), asked)
     assert found.all_words == pytest.approx(found.idf["harbour"]), "what is read nowhere is asked of nobody"
     assert found.scored.session.tolist() == [0, 1]
 

@@ -10,8 +10,6 @@ in the memory; the similarities are averaged, each weighted by the rarity of its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -48,9 +46,11 @@ def unpack_tokens(packed: bytes) -> Floats:
 
 # All numbers are bounded; numpy's occasional warnings come from a flag that BLAS leaves set.
 @np.errstate(all="ignore")
-def similarities(query: Floats, packed: bytes) -> Floats:
-    """Return the cosine of each packed token vector with each of the question's, (n, m), for `query` (m, 128)."""
-    rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, TOKEN_BYTES)
+def similarities(query: Floats, rows: npt.NDArray[np.uint8]) -> Floats:
+    """Return the cosine of each packed token vector with each of the question's, (n, m), for `query` (m, 128).
+
+    `rows`: packed vectors, (n, TOKEN_BYTES).
+    """
     cosines = np.empty((len(rows), len(query)), dtype=np.float32)
     at_once = max(1, ALONE // (HALF * max(1, len(query))))
     # A byte is low + 16 high, so low · a + high · b is byte · a + high · (b - 16 a), which saves half of the unpacking.
@@ -67,20 +67,19 @@ def similarities(query: Floats, packed: bytes) -> Floats:
     return cosines
 
 
-def nearest_words(query: Floats, memories: Sequence[bytes]) -> Floats:
+def nearest_words(query: Floats, packed: npt.NDArray[np.uint8], counts: npt.NDArray[np.int64]) -> Floats:
     """Return the cosine of the most similar token, for each memory and each token of the question: (memories, n).
 
     0 for a memory without tokens.
     `query`: (n, 128).
-    `memories`: packed token vectors.
+    `packed`: the packed token vectors of all memories, one after the other; `counts`: how many each memory has.
     """
-    best = np.zeros((len(memories), len(query)), dtype=np.float32)
-    filled = [index for index, packed in enumerate(memories) if packed]
-    if filled and len(query):
-        lengths = np.array([len(memories[index]) // TOKEN_BYTES for index in filled])
-        starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-        found = similarities(query, b"".join(memories[index] for index in filled))
-        best[filled] = np.maximum.reduceat(found, starts, axis=0)
+    best = np.zeros((len(counts), len(query)), dtype=np.float32)
+    filled = counts > 0
+    if len(packed) and len(query):
+        lengths = counts[filled]
+        starts = np.cumsum(lengths) - lengths
+        best[filled] = np.maximum.reduceat(similarities(query, packed), starts, axis=0)
     return best
 
 

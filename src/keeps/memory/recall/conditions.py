@@ -38,6 +38,11 @@ class Selection:
             else None
         )
 
+    @property
+    def filters(self) -> bool:
+        """Return whether a further condition applies."""
+        return self.condition(1) is not None
+
     def past(self, first_parameter: int) -> Condition:
         """Return the condition that a memory must have met at `as_of`."""
         return _condition(self.request, self.scope, self.request.as_of or self.now, first_parameter)
@@ -47,15 +52,14 @@ class Selection:
 
         The arms without a filter cannot check this: time passes without writing rows.
         """
-        if self.request.as_of is not None:
-            return np.ones(len(rows), dtype=bool)
         moment = moment_of(self.request.valid_at or self.now)
-        begun = rows.numbers["begins"] <= moment
+        table = rows.table
+        begun = table["begins"] <= moment
         if self.request.valid_at is None:
             # Accept rows written by a clock that has since been set back.
-            begun |= rows.numbers["begins"] <= rows.numbers["used"]
-        here = begun & (rows.numbers["expires"] > moment_of(self.now))
-        return here if self.request.include_superseded else here & (rows.numbers["ends"] > moment)
+            begun |= table["begins"] <= table["used"]
+        here = begun & (table["expires"] > moment_of(self.now))
+        return here if self.request.include_superseded else here & (table["ends"] > moment)
 
 
 def select(request: RecallRequest, scope: Scope, now: datetime, *, always: bool = False) -> Selection:

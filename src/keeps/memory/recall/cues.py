@@ -78,13 +78,6 @@ def states_preference(opening: str, role: str | None) -> bool:
     return any(_STATED.search(sentence) for sentence in sentences if not sentence.endswith("?"))
 
 
-def named_in(query_words: frozenset[str], speaker: str | None) -> bool:
-    """Return whether the question contains a part of the speaker's name that has at least three letters."""
-    if not speaker:
-        return False
-    return any(part in query_words for part in words_of(speaker) if len(part) >= 3)
-
-
 def dates_in(query: str) -> list[tuple[int | None, int | None, int | None]]:
     """Return the dates that a question mentions as (year, month, day), with None for missing parts."""
     dates: list[tuple[int | None, int | None, int | None]] = []

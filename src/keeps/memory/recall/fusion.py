@@ -226,25 +226,24 @@ def centred(sentences: npt.NDArray[np.float32], question: npt.NDArray[np.float32
 
 
 def of_sessions(
-    best: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], sessions: Sequence[str | None]
+    best: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], sessions: npt.NDArray[np.int64]
 ) -> Scores:
     """Return how near the conversation of each candidate is, from 0 to 1 of the nearest.
 
     Each word of the question counts by its nearest turn.
     0 for candidates outside conversations, and for all if there is only one conversation.
     `best`: (candidates, words of the question), the similarity of each candidate's nearest word.
+    `sessions`: a number for the conversation of each candidate, 0 for none.
     """
     result = np.zeros(len(best))
-    number = {
-        name: place for place, name in enumerate(dict.fromkeys(session for session in sessions if session is not None))
-    }
-    if len(number) < 2 or not weights.sum():
+    inside = np.flatnonzero(sessions)
+    names, of = np.unique(sessions[inside], return_inverse=True)
+    if len(names) < 2 or not weights.sum():
         return result
-    inside = np.array([session is not None for session in sessions], dtype=bool)
-    of = np.array([number[session] for session in sessions if session is not None], dtype=np.int64)
-    nearest = np.full((len(number), best.shape[1]), -1.0, dtype=np.float32)
-    np.maximum.at(nearest, of, best[inside])
-    scores = normalise((nearest @ weights / weights.sum()).astype(np.float64))
+    order = np.argsort(of, kind="stable")
+    starts = np.searchsorted(of[order], np.arange(len(names)))
+    nearest = np.maximum(np.maximum.reduceat(best[inside[order]], starts, axis=0), -1.0)
+    scores = normalise((np.einsum("ij,j->i", nearest, weights) / weights.sum()).astype(np.float64))
     result[inside] = scores[of]
     return result
 

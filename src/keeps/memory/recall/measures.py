@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +17,8 @@ from keeps.memory.memories.retention import retained
 from keeps.memory.recall import bm25, cues, fusion
 from keeps.memory.recall.arms import ArmResults, RecallQuery
 from keeps.memory.recall.fusion import Candidates, Neighbours, Scores
-from keeps.memory.recall.rows import SENTENCE_HEAD, Rows, Turns, moment_of, read_sentences
-from keeps.models.token_vectors import TOKEN_BYTES, max_similarity, nearest_words
+from keeps.memory.recall.rows import Rows, Turns, moment_of, name_parts
+from keeps.models.token_vectors import max_similarity, nearest_words
 
 STOP_WORD_SHARE = 0.5
 MICROSECONDS_OF_AN_HOUR = 3.6e9
@@ -25,60 +26,45 @@ MICROSECONDS_OF_AN_HOUR = 3.6e9
 
 @dataclass(frozen=True, slots=True)
 class VectorFeatures:
-    """Vector features of candidates, before they are compared with one another.
+    """How near the words of candidates are to those of the question.
 
-    `sentences`: (n, dimensions), zero where there is no vector.
     `nearest`: (n, words of the question), the cosine of the nearest word of each candidate.
     `tokens`: late interaction; NaN if a candidate has no word vectors or they are not to be used.
     """
 
-    sentences: npt.NDArray[np.float32]
-    has_vector: npt.NDArray[np.bool_]
     nearest: npt.NDArray[np.float32]
     tokens: Scores
-    token_counts: Scores
 
     def and_those(self, others: VectorFeatures) -> VectorFeatures:
         return VectorFeatures(
-            *(np.concatenate([getattr(self, each.name), getattr(others, each.name)]) for each in fields(self))
+            np.concatenate((self.nearest, others.nearest)), np.concatenate((self.tokens, others.tokens))
         )
 
     def only(self, wanted: npt.NDArray[np.bool_]) -> VectorFeatures:
-        if wanted.all():
-            return self
-        return VectorFeatures(*(getattr(self, each.name)[wanted] for each in fields(self)))
+        return self if wanted.all() else VectorFeatures(self.nearest[wanted], self.tokens[wanted])
 
 
 def meant(rows: Rows, asked: RecallQuery, weights: npt.NDArray[np.float32]) -> VectorFeatures:
-    """Compute the vector features of candidates.
+    """Compute late interaction with candidates.
 
     `weights`: weights of the question's words, from `token_weights`.
     """
-    query, count = asked.query, len(rows)
-    tokens, token_counts = np.full(count, np.nan), rows.of("tokens") / TOKEN_BYTES
-    if query is None:
-        nothing = np.zeros((count, 1), dtype=np.float32)
-        return VectorFeatures(nothing, np.zeros(count, dtype=bool), nothing, tokens, token_counts)
-    sentences = np.zeros((count, query.sentence.shape[0]), dtype=np.float32)
-    # An earlier model with the same name may have produced vectors of another size.
-    has_vector = rows.numbers["sentence"] == SENTENCE_HEAD + 2 * sentences.shape[1]
-    if has_vector.any():
-        vectors = rows.sentences if has_vector.all() else [rows.sentences[each] for each in np.flatnonzero(has_vector)]
-        sentences[has_vector] = read_sentences(vectors)
-    nearest = np.zeros((count, max(1, len(weights))), dtype=np.float32)
-    if query.tokens is not None and asked.request.rerank is not False:
-        nearest = nearest_words(query.tokens, rows.tokens)
-        has_tokens = token_counts > 0
-        tokens[has_tokens] = max_similarity(nearest, weights)[has_tokens]
-    return VectorFeatures(sentences, has_vector, nearest, tokens, token_counts)
+    query, counts = asked.query, rows.token_counts
+    tokens = np.full(len(rows), np.nan)
+    if query is None or query.tokens is None or asked.request.rerank is False:
+        return VectorFeatures(np.zeros((len(rows), max(1, len(weights))), dtype=np.float32), tokens)
+    nearest = nearest_words(query.tokens, rows.tokens, counts)
+    tokens[counts > 0] = max_similarity(nearest, weights)[counts > 0]
+    return VectorFeatures(nearest, tokens)
 
 
-def best_alone(rows: Rows, read: VectorFeatures, asked: RecallQuery, found: ArmResults) -> npt.NDArray[np.intp]:
-    """Return the positions of candidates, best first, by each candidate's own score."""
-    vector, centred = _similar(read, asked)
+def best_alone(rows: Rows, read: VectorFeatures, asked: RecallQuery, found: ArmResults, most: int) -> list[int]:
+    """Return the best candidates of conversations, by each candidate's own score, best first."""
+    vector, centred = _similar(rows, asked)
     text, _ = found.scored.at(rows.positions)
-    parts = fusion.alone(text, _held(text, found), vector, centred, read.tokens, read.token_counts)
-    return np.argsort(-np.sum([part.points for part in parts], axis=0), kind="stable")
+    parts = fusion.alone(text, _held(text, found), vector, centred, read.tokens, rows.token_counts.astype(np.float64))
+    order = np.argsort(-np.sum([part.points for part in parts], axis=0), kind="stable")
+    return order[rows.table["session"][order] != 0][:most].tolist()
 
 
 def measure(
@@ -92,54 +78,50 @@ def measure(
     zone: tzinfo = UTC,
 ) -> Candidates:
     """Return the features of each row. `zone`: time zone of the dates in the question."""
-    text, count = asked.request.query, len(rows)
-    names = frozenset(words_of(text))
+    text, table = asked.request.query, rows.table
     dates = cues.dates_in(text)
-    advice = bool(cues.preferences_behind(text))
-    vector, centred = _similar(read, asked)
+    vector, centred = _similar(rows, asked)
+    token_counts = rows.token_counts.astype(np.float64)
     has_tokens = ~np.isnan(read.tokens)
-    session_tokens = np.zeros(count)
+    nothing = np.zeros(len(rows))
+    session_tokens = nothing
     if has_tokens.any():
-        said_in = [name if there else None for name, there in zip(rows.sessions, has_tokens.tolist(), strict=True)]
-        session_tokens = fusion.of_sessions(read.nearest, weights, said_in)
+        session_tokens = fusion.of_sessions(read.nearest, weights, np.where(has_tokens, table["session"], 0))
     text_scores, session_scores = found.scored.at(rows.positions)
-    moment, importance = moment_of(now), rows.of("importance")
-    unused_hours = np.maximum(0.0, moment - rows.of("used")) / MICROSECONDS_OF_AN_HOUR
-    speakers = {name: cues.named_in(names, name) for name in set(rows.speakers)}
-    keys = {memory_id.bytes for memory_id in found.keys}
+    moment, importance, begins = moment_of(now), table["importance"].copy(), table["begins"].copy()
+    unused_hours = np.maximum(0.0, moment - table["used"]) / MICROSECONDS_OF_AN_HOUR
     graph = {memory_id.bytes: score for memory_id, score in found.graph.items()}
-    asks = _floats(
-        session is not None and only_asks(opening)
-        for session, opening in zip(rows.sessions, rows.openings, strict=True)
-    )
+    message = (table["session"] != 0).astype(np.float64)
+    asks = message * table["asks"]
+    ids = rows.ids()
     return Candidates(
-        keys=rows.ids,
+        keys=ids,
         text=text_scores,
         words=_held(text_scores, found),
         vector=vector,
         centred=centred,
         tokens=read.tokens,
-        token_counts=read.token_counts,
+        token_counts=token_counts,
         session=session_scores,
         session_tokens=session_tokens,
-        stated=_floats(map(cues.states_preference, rows.openings, rows.roles)) if advice else np.zeros(count),
-        speaker=_floats(speakers[name] for name in rows.speakers),
-        date=_floats(cues.date_match(dates, rows.begins_at(memory_id).astimezone(zone)) for memory_id in range(count))
+        stated=table["states"].astype(np.float64) if cues.preferences_behind(text) else nothing,
+        speaker=_named(table["speaker"], text),
+        date=_floats(cues.date_match(dates, rows.begins_at(each).astimezone(zone)) for each in range(len(rows)))
         if dates
-        else np.zeros(count),
+        else nothing,
         asks=asks,
-        repeats=fusion.repeats(asks, read.tokens) if only_asks(text) else np.zeros(count),
+        repeats=fusion.repeats(asks, read.tokens) if only_asks(text) else nothing,
         importance=importance,
-        retention=np.where(rows.fades, retained(importance, rows.of("reads"), unused_hours), 1.0),
-        age_days=np.maximum(0.0, moment - rows.of("begins")) / (24 * MICROSECONDS_OF_AN_HOUR),
-        key_match=_floats(memory_id in keys for memory_id in rows.ids) if keys else np.zeros(count),
-        graph=_floats(graph.get(memory_id, 0.0) for memory_id in rows.ids) if graph else np.zeros(count),
-        archived=_floats(rows.archived),
-        message=_floats(session is not None for session in rows.sessions),
-        assistant=_floats(role == "assistant" for role in rows.roles),
-        begins=rows.of("begins"),
-        sentences=read.sentences,
-        beside=_beside(rows, turns, fusion.faded(read.token_counts)),
+        retention=np.where(table["fades"], retained(importance, table["reads"], unused_hours), 1.0),
+        age_days=np.maximum(0.0, moment - begins) / (24 * MICROSECONDS_OF_AN_HOUR),
+        key_match=_floats(UUID(bytes=memory_id) in found.keys for memory_id in ids) if found.keys else nothing,
+        graph=_floats(graph.get(memory_id, 0.0) for memory_id in ids) if graph else nothing,
+        archived=table["archived"].astype(np.float64),
+        message=message,
+        assistant=table["assistant"].astype(np.float64),
+        begins=begins,
+        sentences=rows.sentences,
+        beside=_beside(ids, table["question"].tolist(), turns, fusion.faded(token_counts)),
     )
 
 
@@ -158,14 +140,19 @@ def token_weights(words: Sequence[str], text: str, found: ArmResults) -> npt.NDA
     return np.sqrt(np.array([rarity[word] for word in words], dtype=np.float32))
 
 
-def _similar(read: VectorFeatures, asked: RecallQuery) -> tuple[Scores, Scores]:
+def _similar(rows: Rows, asked: RecallQuery) -> tuple[Scores, Scores]:
     """Return the cosine of each candidate with the question, plain and centred; NaN without a vector."""
-    vector, centred = np.full(len(read.tokens), np.nan), np.full(len(read.tokens), np.nan)
-    if asked.query is not None and read.has_vector.any():
-        sentences = read.sentences[read.has_vector]
-        vector[read.has_vector] = np.einsum("ij,j->i", sentences, asked.query.sentence)
-        centred[read.has_vector] = fusion.centred(sentences, asked.query.sentence)
+    vector, centred = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    if asked.query is not None and rows.has_vector.any():
+        sentences = rows.sentences[rows.has_vector]
+        vector[rows.has_vector] = np.einsum("ij,j->i", sentences, asked.query.sentence)
+        centred[rows.has_vector] = fusion.centred(sentences, asked.query.sentence)
     return vector, centred
+
+
+def _named(speakers: npt.NDArray[np.int64], text: str) -> Scores:
+    """Return 1 for each candidate whose speaker a question names, else 0."""
+    return np.isin(speakers, name_parts(words_of(text))).max(axis=1, initial=False).astype(np.float64)
 
 
 def _held(text: Scores, found: ArmResults) -> Scores:
@@ -177,28 +164,21 @@ def _floats(values: Iterable[float]) -> npt.NDArray[np.float64]:
     return np.fromiter(values, dtype=np.float64)
 
 
-def _beside(rows: Rows, turns: Turns, fade: Scores) -> Neighbours:
+def _beside(ids: Sequence[bytes], question: Sequence[bool], turns: Turns, fade: Scores) -> Neighbours:
     """Return the pairs of candidates that are close in a conversation, from the known runs of turns."""
-    place = {each: position for position, each in enumerate(rows.ids)}
+    place = {each: position for position, each in enumerate(ids)}
     following: dict[bytes, bytes] = {}
     for turn, (before, after) in turns.items():
         following.update(pairwise([*reversed(before), turn, *after]))
-    of: list[int] = []
-    others: list[int] = []
-    weights: list[float] = []
-
-    def join(one: bytes, other: bytes, weight: float, *, next_turn: bool = True) -> None:
-        if one in place and other in place:
-            first, second = place[one], place[other]
-            asked = fusion.ASKED_WEIGHT * float(fade[first]) if next_turn and "?" in rows.openings[first] else 0.0
-            of.extend((first, second))
-            others.extend((second, first))
-            weights.extend((weight, weight + asked))
-
+    pairs: list[tuple[int, int, float, float]] = []
     for turn, after in following.items():
-        join(turn, after, fusion.NEXT_TURN_WEIGHT)
-        if after in following:
-            join(turn, following[after], fusion.SECOND_TURN_WEIGHT, next_turn=False)
-    return Neighbours(
-        np.array(of, dtype=np.int64), np.array(others, dtype=np.int64), np.array(weights, dtype=np.float64)
-    )
+        first, second = place.get(turn), place.get(after)
+        if first is not None and second is not None:
+            asked = fusion.ASKED_WEIGHT * float(fade[first]) if question[first] else 0.0
+            pairs.append((first, second, fusion.NEXT_TURN_WEIGHT, fusion.NEXT_TURN_WEIGHT + asked))
+        third = place.get(following.get(after, b""))
+        if first is not None and third is not None:
+            pairs.append((first, third, fusion.SECOND_TURN_WEIGHT, fusion.SECOND_TURN_WEIGHT))
+    both = np.array(pairs, dtype=np.float64).reshape(-1, 4)
+    of, others = both[:, :2].ravel().astype(np.int64), both[:, 1::-1].ravel().astype(np.int64)
+    return Neighbours(of, others, both[:, 2:].ravel())

@@ -4,12 +4,12 @@
 -- What each audience has of some words: its counts, the lists of postings one after the other, and those of the newest
 -- memories, which are in no list yet, that hold one; the signs of its newest vectors, and which rows hold those of the
 -- others: the first place of each, and what tells this version of the row from any other. Of a word that more than half
--- of an audience holds there is only how long its list is, where another word is rarer: it tells next to nothing. But
--- not while a memory has no vector of this model: it is found by words alone.
+-- of an audience holds there is only how many hold it, where another word is rarer: it tells next to nothing. But not
+-- while a memory has no vector of this model: it is found by words alone.
 -- $2 audiences · $3 lives · $4 words · $5 model · $6 bytes of an entry of signs: others are of another model of the
 -- same name · $7 bytes of an entry of a list · $8 how many entries no list is left out for
 SELECT held.audience, held.life, held.memories, held.words, held.next_place, held.folded_to,
-       lists.list_words, lists.list_sizes, lists.packed, told.common_words, told.common_sizes, newest.new_places,
+       lists.list_words, lists.list_sizes, lists.packed, told.common_words, told.common_counts, newest.new_places,
        newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts,
        meant.sign_size, meant.signs, meant.part_firsts, meant.part_versions
 FROM keeps.audience_words AS held
@@ -22,14 +22,20 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND folded = ANY (ARRAY[true, false])
       AND model = $5 AND size = $6) AS meant
 CROSS JOIN LATERAL (
-    SELECT array_agg(word) FILTER (WHERE common) AS common_words, array_agg(size) FILTER (WHERE common) AS common_sizes,
-           array_agg(word) FILTER (WHERE NOT common) AS rarer
-    FROM (SELECT word, size, many AND bool_or(NOT many) OVER () AS common
-          FROM (SELECT word, sum(octet_length(packed)) AS size,
-                       sum(octet_length(packed)) > $7::bigint * GREATEST($8::integer, held.memories / 2)
+    SELECT array_agg(word) FILTER (WHERE common) AS common_words,
+           array_agg(holders) FILTER (WHERE common) AS common_counts, array_agg(word) FILTER (WHERE NOT common) AS rarer
+    FROM (SELECT word, holders, many AND bool_or(NOT many) OVER () AS common
+          FROM (SELECT word, sum(holders) AS holders,
+                       sum(holders) > GREATEST($8::integer, held.memories / 2)
                            AND meant.vectors >= held.memories AS many
-                FROM keeps.postings
-                WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND word = ANY ($4::text[])
+                FROM (SELECT word, octet_length(packed) / $7::integer AS holders FROM keeps.postings
+                      WHERE tenant_id = $1 AND audience = held.audience AND life = held.life
+                        AND word = ANY ($4::text[])
+                      UNION ALL
+                      SELECT said.word COLLATE "C", 1
+                      FROM keeps.memory_words, unnest(string_to_array(words, ' ')) AS said(word)
+                      WHERE held.memories > $8::integer AND tenant_id = $1 AND audience = held.audience
+                        AND life = held.life AND place >= held.folded_to AND said.word = ANY ($4::text[])) AS holding
                 GROUP BY word) AS counted) AS weighed) AS told
 CROSS JOIN LATERAL (
     SELECT array_agg(word) AS list_words, array_agg(octet_length(packed)) AS list_sizes,
@@ -43,6 +49,7 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND place >= held.folded_to
       AND string_to_array(words, ' ') && $4::text[]) AS newest
 WHERE held.tenant_id = $1 AND held.audience = ANY ($2::text[]) AND held.life = ANY ($3::text[])
+ORDER BY held.audience COLLATE "C", held.life COLLATE "C"
 
 -- name: recall_vocabulary
 -- The words in an audience's lists that begin with some letters. $2 audience · $3 life · $4 beginnings
@@ -114,7 +121,8 @@ LIMIT 10
 -- the lives that are asked for, and pass the filter. LIMIT 1 keeps each look-up apart: joined, a database that has no
 -- statistics yet would read all vectors of the tenant for each candidate. In one row, whose long values PostgreSQL
 -- sends as they are and not in pieces of 8 kB; `keeps.recall.rows` reads it. $2 audiences · $3 lives · $4 the places
--- in each, as the text of an array, as $6 and $7 are · $8 the lives that are asked for · $9 model
+-- in each, as the text of an array, as $6 and $7 are · $8 the lives that are asked for · $9 model · $10 with words and
+-- all that a filter may ask for, for arrays that are kept
 WITH around AS MATERIALIZED (
     SELECT turn.memory_id,
            ARRAY(SELECT other.memory_id FROM keeps.memories AS other
@@ -155,13 +163,20 @@ WITH around AS MATERIALIZED (
 SELECT string_agg(uuid_send(wanted.memory_id) || timestamptz_send(valid_from)
                   || timestamptz_send(COALESCE(valid_to, 'infinity'))
                   || timestamptz_send(COALESCE(expires_at, 'infinity'))
-                  || timestamptz_send(GREATEST(updated_at, last_accessed_at)) || float8send(importance)
+                  || timestamptz_send(updated_at) || timestamptz_send(GREATEST(updated_at, last_accessed_at))
+                  || float8send(importance)
                   || int8send(COALESCE(access_count, 0)) || int4send(COALESCE(octet_length(sentence), 0))
                   || int4send(COALESCE(octet_length(tokens), 0)), '') AS numbers,
        array_agg(session_id) AS sessions, array_agg(role) AS roles, array_agg(speaker) AS speakers,
        array_agg(opening) AS openings, array_agg(layer = 'short_term') AS fades, array_agg(archived) AS archived,
        string_agg(sentence, '') AS sentences, string_agg(tokens, '') AS tokens,
        array_agg(wanted.audience) AS audiences, array_agg(wanted.life) AS lives, array_agg(wanted.place) AS places,
+       array_agg(candidate.user_id) FILTER (WHERE $10) AS users, array_agg(agent_id) FILTER (WHERE $10) AS agents,
+       array_agg(kind) FILTER (WHERE $10) AS kinds, array_agg(layer) FILTER (WHERE $10) AS layers,
+       array_agg(content_type) FILTER (WHERE $10) AS content_types,
+       array_agg(namespace) FILTER (WHERE $10) AS namespaces, array_agg(key) FILTER (WHERE $10) AS keys,
+       array_agg(words) FILTER (WHERE $10) AS words, array_agg(counts) FILTER (WHERE $10) AS counts,
+       array_agg(word_count) FILTER (WHERE $10) AS lengths, array_agg(session) FILTER (WHERE $10) AS numbered,
        (SELECT string_agg(uuid_send(memory_id)
                           || COALESCE(uuid_send(before[1]), no_id) || COALESCE(uuid_send(before[2]), no_id)
                           || COALESCE(uuid_send(after[1]), no_id) || COALESCE(uuid_send(after[2]), no_id), '')
@@ -170,6 +185,7 @@ FROM wanted
 CROSS JOIN LATERAL (
     SELECT memories.session_id, memories.role, memories.metadata ->> 'speaker' AS speaker, memories.valid_from,
            memories.valid_to, memories.expires_at, memories.updated_at, memories.importance, memories.layer,
+           memories.user_id, memories.agent_id, memories.kind, memories.content_type, memories.namespace, memories.key,
            left(memories.content, 400) AS opening, memories.archived_at IS NOT NULL AS archived
     FROM keeps.memories
     WHERE memories.tenant_id = $1 AND memories.memory_id = wanted.memory_id
@@ -186,6 +202,10 @@ LEFT JOIN LATERAL (
     WHERE memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = wanted.memory_id
         AND memory_vectors.model = $9
     LIMIT 1) AS memory_vectors ON true
+LEFT JOIN LATERAL (
+    SELECT words, counts, word_count, session FROM keeps.memory_words
+    WHERE $10 AND memory_words.tenant_id = $1 AND memory_words.memory_id = wanted.memory_id
+    LIMIT 1) AS memory_words ON true
 
 -- name: recall_candidates_filtered
 -- Those of some memories that pass a filter: neighbours must pass it, too.

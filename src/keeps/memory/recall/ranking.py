@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from keeps.memory.recall.arms import ArmResults
 from keeps.memory.recall.fusion import Candidates, Part, Scores
 from keeps.memory.recall.relevance import is_nothing_known, question_of, relevances
 from keeps.memory.recall.rows import Rows
-from keeps.memory.recall.updates import STATEMENTS, Statement, latest_first
+from keeps.memory.recall.updates import OPENING, involved, latest_first, statement_in
 from keeps.memory.recall.words import Holders
 from keeps_client.models import Explanation, Memory, RecallRequest, Tier
 
@@ -86,41 +86,51 @@ class Ranking:
             candidates.vector.round(4),
             features,
         )
-        return replace(unordered, order=unordered.ordered(range(len(rows))))
+        return replace(unordered, order=fusion.in_order(range(len(rows)), unordered.total, candidates))
 
-    def ordered(self, positions: Iterable[int]) -> list[int]:
-        """Return positions, best first; a statement of a change precedes what it changes."""
-        rows, sentences = self.rows, self.candidates.sentences
-        order = fusion.in_order(positions, self.total, self.candidates)
-        statements = {
-            position: Statement(
-                rows.memory_id(position),
-                rows.openings[position],
-                rows.roles[position],
-                rows.speakers[position],
-                rows.begins_at(position),
-            )
-            for position in order[:STATEMENTS]
-        }
-        return latest_first(
-            order, statements, self.request.query, self.idf, lambda one, other: float(sentences[one] @ sentences[other])
-        )
+    def wanted(self, count: int) -> list[UUID]:
+        """Return the memories to read for the first `count` hits, and for `latest_first`, which may move some."""
+        moved = self._involved()
+        positions = dict.fromkeys([*self.order[: count + len(moved)], *moved])
+        return [self.rows.memory_id(position) for position in positions]
 
-    def reranked(self, positions: Sequence[int], answers: Sequence[float]) -> Ranking:
+    def latest_first(self, memories: Mapping[UUID, Memory]) -> Ranking:
+        """Return the ranking in which a statement of a change precedes what it changes. `memories`: those `wanted`."""
+        return replace(self, order=self._latest_first(self.order, self._involved(), memories))
+
+    def reranked(self, positions: Sequence[int], answers: Sequence[float], memories: Mapping[UUID, Memory]) -> Ranking:
         """Return the ranking with the reranker's scores of the best candidates, at `positions`."""
         part = fusion.reranked(positions, answers, len(self.total))
         weighed = replace(self, parts=[*self.parts, part], total=self.total + part.points)
+        best = fusion.in_order(positions, weighed.total, self.candidates)
+        best = self._latest_first(best, best, memories)
         read = set(positions)
-        return replace(weighed, order=weighed.ordered(positions) + [each for each in self.order if each not in read])
+        return replace(weighed, order=best + [each for each in self.order if each not in read])
+
+    def _involved(self) -> list[int]:
+        return involved(self.order, self.rows.statement, self.request.query)
+
+    def _latest_first(
+        self, order: Sequence[int], positions: Sequence[int], memories: Mapping[UUID, Memory]
+    ) -> list[int]:
+        sentences = self.candidates.sentences
+        read = [(position, memories.get(self.rows.memory_id(position))) for position in positions]
+        return latest_first(
+            order,
+            {position: statement_in(memory) for position, memory in read if memory is not None},
+            self.request.query,
+            self.idf,
+            lambda one, other: float(sentences[one] @ sentences[other]),
+        )
 
     def first(self, count: int) -> list[UUID]:
         return [self.rows.memory_id(position) for position in self.order[:count]]
 
     def tier(self, position: int) -> Tier:
-        by_meaning = self.request.scope != "persistent" and self.rows.numbers["sentence"][position] > 0
+        by_meaning = self.request.scope != "persistent" and self.rows.table["sentence"][position] > 0
         return "indexed" if by_meaning else "persistent"
 
-    def explanation(self, position: int) -> Explanation:
+    def explanation(self, position: int, content: str) -> Explanation:
         parts: list[Explanation.Part] = []
         for part in self.parts:
             if part.name == ordering.LEARNED:
@@ -139,7 +149,7 @@ class Ranking:
                         rank=1 + int((part.points > part.points[position]).sum()),
                     )
                 )
-        matched = self.holders.words_at(int(self.rows.positions[position]), self.rows.openings[position])
+        matched = self.holders.words_at(int(self.rows.positions[position]), content[:OPENING])
         return Explanation(parts=parts, matched_terms=matched)
 
     def _learned(self, part: Part, position: int) -> list[Explanation.Part]:

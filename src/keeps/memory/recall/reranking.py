@@ -63,7 +63,7 @@ class Reranking:
                 log().warning("the reranker failed", model=self._reranker.model, error=self._failure)
             return ranking, False
         self._answers, self._failure = True, ""
-        return ranking.reranked([position for position, _ in best], scores), True
+        return ranking.reranked([position for position, _ in best], scores, memories), True
 
 
 def _numbers(answers: Sequence[float], count: int) -> list[float]:

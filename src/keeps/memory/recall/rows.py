@@ -1,9 +1,13 @@
-"""Candidates as recall reads them: in columns, since hundreds are weighed at once. Pure."""
+"""Candidates as recall reads them: in columns, since hundreds are weighed at once. Pure.
+
+Texts become numbers where they are read: names of conversations and openings are compared by `hash`, which differs
+from process to process, and what ranking asks of an opening is a flag.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, compress
 from typing import Any
@@ -12,15 +16,22 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
+from keeps.base.text.asks import only_asks
+from keeps.base.text.words import words_of
+from keeps.memory.recall.cues import states_preference
+from keeps.memory.recall.updates import statement_key
 from keeps.memory.recall.words import Layout, Positions
 from keeps.models.embedder import Floats
+from keeps.models.token_vectors import TOKEN_BYTES
 
 NUMBERS = np.dtype(
     [
-        ("id", "V16"),
+        ("high", ">u8"),
+        ("low", ">u8"),
         ("begins", ">i8"),
         ("ends", ">i8"),
         ("expires", ">i8"),
+        ("updated", ">i8"),
         ("used", ">i8"),
         ("importance", ">f8"),
         ("reads", ">i8"),
@@ -30,66 +41,106 @@ NUMBERS = np.dtype(
 )
 """One candidate, as `recall_candidates` packs it.
 
-Moments are in microseconds after 2000, as in PostgreSQL.
+`high` and `low` are the halves of its id. Moments are in microseconds after 2000, as in PostgreSQL.
 `sentence` and `tokens` are the sizes of its vectors in bytes, 0 without a vector.
+"""
+NAME_PARTS, LEAST_LETTERS = 4, 3
+"""Number of parts of a speaker's name that a question may mention, and the letters that a part has at least."""
+TABLE = np.dtype(
+    [
+        *((name, NUMBERS[name].newbyteorder("=")) for name in NUMBERS.names or ()),
+        ("session", "i8"),
+        ("opening", "i8"),
+        ("statement", "i8"),
+        ("speaker", "i8", (NAME_PARTS,)),
+        ("assistant", "?"),
+        ("fades", "?"),
+        ("archived", "?"),
+        ("asks", "?"),
+        ("states", "?"),
+        ("question", "?"),
+    ]
+)
+"""What ranking reads of each candidate.
+
+`session`, `opening` and the parts of `speaker` are hashes, 0 for none; `statement` is `statement_key` of the opening.
+`asks`, `states`, `question`: the opening only asks, states a preference, contains a question mark.
 """
 MOMENTS_FROM = datetime(2000, 1, 1, tzinfo=UTC)
 SENTENCE_HEAD = 4
 """Bytes before the numbers of a halfvec in PostgreSQL's binary format."""
 Turns = dict[bytes, tuple[Sequence[bytes], Sequence[bytes]]]
 """For each turn of a conversation, the ids of the turns before and after it, nearest first."""
+Table = npt.NDArray[np.void]
+Packed = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Candidates: each has the same index in every column.
 
-    `sentences` (in PostgreSQL's binary format) and `tokens` are empty where there is no vector yet.
+    `sentences`: (n, dimensions), zero where there is no vector of these dimensions.
+    `tokens`: the packed word vectors of all, one after the other; `table["tokens"]` has the bytes of each.
+    `openings`: empty where `table` has the statement of each.
     `positions`: positions in the postings that were read, -1 for memories outside them.
     """
 
-    ids: list[bytes] = field(default_factory=list[bytes])
-    numbers: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, dtype=NUMBERS))
+    table: Table = field(default_factory=lambda: np.zeros(0, dtype=TABLE))
     positions: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    sessions: list[str | None] = field(default_factory=list[str | None])
-    roles: list[str | None] = field(default_factory=list[str | None])
-    speakers: list[str | None] = field(default_factory=list[str | None])
+    sentences: Floats = field(default_factory=lambda: np.zeros((0, 1), dtype=np.float32))
+    has_vector: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    tokens: Packed = field(default_factory=lambda: np.zeros((0, TOKEN_BYTES), dtype=np.uint8))
     openings: list[str] = field(default_factory=list[str])
-    fades: list[bool] = field(default_factory=list[bool])
-    archived: list[bool] = field(default_factory=list[bool])
-    sentences: list[bytes] = field(default_factory=list[bytes])
-    tokens: list[bytes] = field(default_factory=list[bytes])
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.table)
 
-    def of(self, name: str) -> npt.NDArray[Any]:
-        """Return one numeric column, in native byte order."""
-        column = self.numbers[name]
-        return column.astype(column.dtype.newbyteorder("="))
+    @property
+    def token_counts(self) -> npt.NDArray[np.int64]:
+        return (self.table["tokens"] // TOKEN_BYTES).astype(np.int64)
+
+    def ids(self) -> list[bytes]:
+        return ids_of(self.table)
 
     def only(self, wanted: npt.NDArray[np.bool_]) -> Rows:
         """Return the rows at which `wanted` is true."""
         if wanted.all():
             return self
-        chosen = wanted.tolist()
-
-        def some(column: Any) -> Any:
-            return column[wanted] if isinstance(column, np.ndarray) else list(compress(column, chosen))
-
-        return Rows(**{each.name: some(getattr(self, each.name)) for each in fields(self)})
+        return Rows(
+            self.table[wanted],
+            self.positions[wanted],
+            self.sentences[wanted],
+            self.has_vector[wanted],
+            self.tokens[np.repeat(wanted, self.token_counts)],
+            list(compress(self.openings, wanted.tolist())),
+        )
 
     def and_those(self, others: Rows) -> Rows:
-        def both(one: Any, other: Any) -> Any:
-            return np.concatenate((one, other)) if isinstance(one, np.ndarray) else one + other
+        if not len(others):
+            return self
+        return Rows(
+            np.concatenate((self.table, others.table)),
+            np.concatenate((self.positions, others.positions)),
+            np.concatenate((self.sentences, others.sentences)),
+            np.concatenate((self.has_vector, others.has_vector)),
+            np.concatenate((self.tokens, others.tokens)),
+            [*self.openings, *others.openings],
+        )
 
-        return Rows(**{each.name: both(getattr(self, each.name), getattr(others, each.name)) for each in fields(self)})
+    def statement(self, position: int) -> int:
+        """Return the `statement_key` of one candidate."""
+        return statement_key(self.openings[position]) if self.openings else int(self.table["statement"][position])
+
+    def tokens_of(self, position: int) -> Packed:
+        """Return the packed word vectors of one candidate."""
+        end = int(self.token_counts[: position + 1].sum())
+        return self.tokens[end - int(self.token_counts[position]) : end]
 
     def memory_id(self, position: int) -> UUID:
-        return UUID(bytes=self.ids[position])
+        return UUID(int=int(self.table["high"][position]) << 64 | int(self.table["low"][position]))
 
     def begins_at(self, position: int) -> datetime:
-        return MOMENTS_FROM + timedelta(microseconds=int(self.numbers["begins"][position]))
+        return MOMENTS_FROM + timedelta(microseconds=int(self.table["begins"][position]))
 
 
 def moment_of(time: datetime) -> int:
@@ -97,29 +148,64 @@ def moment_of(time: datetime) -> int:
     return (time - MOMENTS_FROM) // timedelta(microseconds=1)
 
 
-def read_rows(row: Mapping[str, Any], layout: Layout) -> Rows:
-    """Read the one row of `recall_candidates`."""
+def ids_of(table: Table) -> list[bytes]:
+    """Return the ids of rows, as bytes."""
+    halves = np.empty((len(table), 2), dtype=">u8")
+    halves[:, 0], halves[:, 1] = table["high"], table["low"]
+    return cut(halves.tobytes(), [16] * len(table))
+
+
+def hashes_of(texts: Iterable[str | None]) -> npt.NDArray[np.int64]:
+    """Return a number for each text, 0 for None."""
+    return np.fromiter((0 if text is None else hash(text) or 1 for text in texts), dtype=np.int64)
+
+
+def name_parts(words: Iterable[str]) -> list[int]:
+    """Return a number for each word that a question may mention as part of a name."""
+    return [hash(word) or 1 for word in words if len(word) >= LEAST_LETTERS]
+
+
+def read_rows(row: Mapping[str, Any], layout: Layout, dimensions: int, *, advice: bool, kept: bool = False) -> Rows:
+    """Read the one row of `recall_candidates`.
+
+    `dimensions`: those of the vectors to read, 0 for none.
+    `advice`: read which openings state a preference. `kept`: read all that any question needs, and no openings.
+    """
     numbers = np.frombuffer(row["numbers"] or b"", dtype=NUMBERS)
     if not len(numbers):
-        return Rows()
-    return Rows(
-        _cut(numbers["id"].tobytes(), [16] * len(numbers)),
-        numbers,
-        layout.positions(row["audiences"], row["lives"], row["places"]),
-        row["sessions"],
-        row["roles"],
-        row["speakers"],
-        row["openings"],
-        row["fades"],
-        row["archived"],
-        _cut(row["sentences"] or b"", numbers["sentence"].tolist()),
-        _cut(row["tokens"] or b"", numbers["tokens"].tolist()),
-    )
+        return Rows(sentences=np.zeros((0, max(dimensions, 1)), dtype=np.float32))
+    table = np.zeros(len(numbers), dtype=TABLE)
+    for name in NUMBERS.names or ():
+        table[name] = numbers[name]
+    openings, roles = row["openings"], row["roles"]
+    table["session"] = hashes_of(row["sessions"])
+    table["opening"] = hashes_of(openings)
+    if kept:
+        table["statement"] = np.fromiter(map(statement_key, openings), dtype=np.int64)
+    if kept or advice:
+        table["states"] = list(map(states_preference, openings, roles))
+    table["speaker"] = _speakers(row["speakers"])
+    table["assistant"] = [role == "assistant" for role in roles]
+    table["fades"], table["archived"] = row["fades"], row["archived"]
+    table["asks"] = list(map(only_asks, openings))
+    table["question"] = ["?" in opening for opening in openings]
+    sentences = np.zeros((len(table), max(dimensions, 1)), dtype=np.float32)
+    # An earlier model with the same name may have produced vectors of another size.
+    has_vector = table["sentence"] == SENTENCE_HEAD + 2 * dimensions
+    if has_vector.all():
+        sentences[:] = read_sentences([row["sentences"]], len(table))
+    elif has_vector.any():
+        vectors = cut(row["sentences"], table["sentence"].tolist())
+        some = [vectors[each] for each in np.flatnonzero(has_vector).tolist()]
+        sentences[has_vector] = read_sentences(some, len(some))
+    tokens = np.frombuffer(row["tokens"] or b"", dtype=np.uint8).reshape(-1, TOKEN_BYTES)
+    positions = layout.positions(row["audiences"], row["lives"], row["places"])
+    return Rows(table, positions, sentences, has_vector, tokens, [] if kept else openings)
 
 
 def read_turns(packed: bytes | None) -> Turns:
     """Read groups of five ids: a turn, the two before it, the two after it; zero where there is none."""
-    ids = _cut(packed or b"", [16] * (len(packed or b"") // 16))
+    ids = cut(packed or b"", [16] * (len(packed or b"") // 16))
     there = [turn_id if any(turn_id) else None for turn_id in ids]
     return {
         ids[start]: (
@@ -130,14 +216,23 @@ def read_turns(packed: bytes | None) -> Turns:
     }
 
 
-def read_sentences(sent: Sequence[bytes]) -> Floats:
-    """Return sentence vectors as one array, (n, dimensions), from the binary format of halfvec.
+def read_sentences(sent: Sequence[bytes], count: int) -> Floats:
+    """Return sentence vectors as one array, (count, dimensions), from the binary format of halfvec.
 
     Each is two 16-bit numbers, then the 16-bit floats, all big-endian.
     """
-    return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
+    return np.frombuffer(b"".join(sent), dtype=">f2").reshape(count, -1)[:, 2:].astype(np.float32)
 
 
-def _cut(joined: bytes, sizes: Sequence[int]) -> list[bytes]:
+def cut(joined: bytes, sizes: Sequence[int]) -> list[bytes]:
     """Split concatenated values of the given sizes."""
     return [joined[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
+
+
+def _speakers(names: Sequence[str | None]) -> npt.NDArray[np.int64]:
+    """Return the numbers of the parts of each speaker's name, (n, NAME_PARTS)."""
+    parts: dict[str | None, list[int]] = {}
+    for name in set(names):
+        found = name_parts(words_of(name or ""))[:NAME_PARTS]
+        parts[name] = found + [0] * (NAME_PARTS - len(found))
+    return np.array([parts[name] for name in names], dtype=np.int64).reshape(-1, NAME_PARTS)

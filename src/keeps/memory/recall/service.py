@@ -23,7 +23,8 @@ from keeps.base.text.trust import is_quotation, origin_of
 from keeps.base.text.words import language_of, terms_of
 from keeps.memory.recall import cues, store
 from keeps.memory.recall.access import AccessBuffer
-from keeps.memory.recall.arms import Arms, RecallQuery
+from keeps.memory.recall.arms import RecallQuery, find
+from keeps.memory.recall.caches import SignsCache, WordsCache
 from keeps.memory.recall.conditions import Selection, select
 from keeps.memory.recall.measures import VectorFeatures, best_alone, meant, measure, token_weights
 from keeps.memory.recall.passages import (
@@ -36,11 +37,12 @@ from keeps.memory.recall.passages import (
 )
 from keeps.memory.recall.ranking import Ranking
 from keeps.memory.recall.reranking import RERANKED, Reranking
-from keeps.memory.recall.rows import Rows, Turns
+from keeps.memory.recall.rows import Packed, Rows, Turns
+from keeps.memory.recall.source import DatabaseSource, Source
 from keeps.models.embedder import Embedder, Floats, QueryEmbedding, ReadsInPieces
 from keeps.models.reranker import Reranker
-from keeps.models.token_vectors import TOKEN_BYTES, similarities
-from keeps.store.db.session import Database, Tx
+from keeps.models.token_vectors import similarities
+from keeps.store.db.session import Database
 from keeps.store.events import store as events
 from keeps_client.errors import KeepsError
 from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResult
@@ -67,8 +69,11 @@ CLEAR_RELEVANCE = 0.6
 """Relevance that a current hit must reach, or else the archive is searched too."""
 PASSAGES = 20
 """Number of best hits whose passages are returned."""
-MANY_TOKEN_BYTES = 4_000_000
-"""Late interaction over this many bytes of word vectors takes ten milliseconds; larger input runs in a thread."""
+MANY_PRODUCTS = 20_000_000
+"""Bytes of word vectors times words of the question whose late interaction takes ten milliseconds.
+
+Larger input runs in a thread.
+"""
 EMBEDDING_SECONDS = 20.0
 """Time limit for embedding a question; after it the answer comes from words alone. The first call loads the model."""
 LOOKED_AT_AGAIN_SECONDS = 0.01
@@ -109,7 +114,8 @@ class RecallService:
         self._clock = clock
         self._settled = settled
         self._zone = zone
-        self._arms = Arms(embedder.model if embedder is not None else "", clock)
+        self._model = embedder.model if embedder is not None else ""
+        self._caches = SignsCache(), WordsCache()
         self._warm = False
         self._asked: TtlCache[tuple[str, str, str], QueryEmbedding] = TtlCache(ASKED_KEPT, ASKED_SECONDS)
         """Vectors of recent questions, by tenant and user: a router asks several sources, and users ask again.
@@ -214,7 +220,8 @@ class RecallService:
         request = RecallRequest(query=content[:10_000], kinds=("semantic",), scope="own", limit=limit)
         selection = select(request, scope, self._clock())
         async with self._database.reading(scope) as tx:
-            nearest = await self._arms.most_similar(tx, embedding.sentence, selection, limit)
+            source = DatabaseSource(tx, selection, self._model, len(embedding.sentence), self._caches)
+            nearest = await source.most_similar(embedding.sentence, limit)
             memories = await store.memories(tx, list(nearest), self._clock())
         similar = [
             (memories[memory_id], similarity) for memory_id, similarity in nearest.items() if memory_id in memories
@@ -245,8 +252,9 @@ class RecallService:
 
         `weights`: weights of the question's words.
         """
-        tokens_of = dict(zip(ranking.rows.ids, ranking.rows.tokens, strict=True))
-        marked = [(memory, tokens) for memory in memories if (tokens := tokens_of.get(memory.memory_id.bytes))]
+        rows, place = ranking.rows, {ranking.rows.memory_id(each): each for each in ranking.order}
+        places = [(memory, place[memory.memory_id]) for memory in memories if memory.memory_id in place]
+        marked = [(memory, rows.tokens_of(each)) for memory, each in places if rows.table["tokens"][each]]
         if not marked or not isinstance(self._embedder, ReadsInPieces):
             return {}
         texts = [
@@ -258,7 +266,8 @@ class RecallService:
 
     def forget(self, tenant_id: str) -> None:
         """Drop all cached memories and questions of a tenant, after an erasure."""
-        self._arms.forget(tenant_id)
+        for cache in self._caches:
+            cache.forget(tenant_id)
         self._asked.drop(lambda key: key[0] == tenant_id)
 
     async def warm(self) -> None:
@@ -293,65 +302,68 @@ class RecallService:
         async with self._database.reading(scope) as tx:
             if request.as_of is not None:
                 await events.check_reachable(tx, request.as_of)
-            ranking = await self._search(tx, scope, request, query, now)
-            if request.include_archived is None and request.as_of is None and _is_weak(ranking):
-                wider = request.model_copy(update={"include_archived": True})
-                ranking = await self._search(tx, scope, wider, query, now)
-            end = max(_end_of_first(ranking, request.limit), least)
-            return ranking, ranking.past or await store.memories(tx, ranking.first(end), now)
+            dimensions = 0 if query is None else query.sentence.shape[0]
 
-    async def _search(
-        self, tx: Tx, scope: Scope, request: RecallRequest, query: QueryEmbedding | None, now: datetime
-    ) -> Ranking:
-        selection = select(request, scope, now)
-        ranking = await self._ranking(tx, request, selection, query)
-        if (
-            len(ranking.order) < request.limit
-            and ranking.dropped
-            and request.as_of is None
-            and selection.condition(1) is None
-        ):
-            # Expired rows filled the arms: filter by time before the limits.
-            ranking = await self._ranking(tx, request, select(request, scope, now, always=True), query)
-        return ranking
+            def source(selection: Selection) -> DatabaseSource:
+                return DatabaseSource(tx, selection, self._model, dimensions, self._caches)
+
+            ranking = await self._ranking(source, scope, request, query, now)
+            wanted = ranking.wanted(max(_end_of_first(ranking, request.limit), least))
+            memories = ranking.past or await store.memories(tx, wanted, now)
+            return ranking.latest_first(memories), memories
 
     async def _ranking(
-        self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None
+        self,
+        source: Callable[[Selection], Source],
+        scope: Scope,
+        request: RecallRequest,
+        query: QueryEmbedding | None,
+        now: datetime,
+    ) -> Ranking:
+        """Rank the current memories, or with archived ones where no current one clearly answers."""
+        ranking = await self._search(source, scope, request, query, now)
+        if request.include_archived is None and request.as_of is None and _is_weak(ranking):
+            wider = request.model_copy(update={"include_archived": True})
+            return await self._search(source, scope, wider, query, now)
+        return ranking
+
+    async def _search(
+        self,
+        source: Callable[[Selection], Source],
+        scope: Scope,
+        request: RecallRequest,
+        query: QueryEmbedding | None,
+        now: datetime,
+    ) -> Ranking:
+        selection = select(request, scope, now)
+        ranking = await self._ranked(source(selection), request, selection, query)
+        if len(ranking.order) < request.limit and ranking.dropped and not selection.filters:
+            # Expired rows filled the arms: filter by time before the limits.
+            selection = select(request, scope, now, always=True)
+            ranking = await self._ranked(source(selection), request, selection, query)
+        return ranking
+
+    async def _ranked(
+        self, source: Source, request: RecallRequest, selection: Selection, query: QueryEmbedding | None
     ) -> Ranking:
         depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
         if len(request.query) > MOST_ASKED:
             request = request.model_copy(update={"query": request.query[:MOST_ASKED]})
-        arms_request = RecallQuery(request, selection, query, depth)
-        arms_results = await self._arms.find(tx, arms_request)
-        weights = token_weights(query.words if query is not None else (), request.query, arms_results)
-        now = self._clock()
-        layout, ids = arms_results.scored.layout, {*arms_results.keys, *arms_results.graph}
-        rows = await store.candidates(tx, layout, arms_results.places, ids, selection, self._arms.model)
-        read = await _meant(rows, arms_request, weights)
-        best = [row for row in best_alone(rows, read, arms_request, arms_results) if rows.sessions[row] is not None][
-            :EXPANDED
-        ]
+        asked = RecallQuery(request, selection, query, depth)
+        found = await find(source, asked)
+        weights = token_weights(query.words if query is not None else (), request.query, found)
+        rows = await source.rows(found.places, {*found.keys, *found.graph})
+        read = await _meant(rows, asked, weights)
         turns: Turns = {}
-        if best:
-            begun = [rows.ids[row] for row in best]
-            others, turns = await store.around(tx, layout, begun, rows.ids, selection, self._arms.model)
-            rows, read = rows.and_those(others), read.and_those(await _meant(others, arms_request, weights))
-        past: dict[UUID, Memory] = {}
-        here = selection.current(rows)
-        if request.as_of is not None:
-            past = await store.as_of(
-                tx,
-                [UUID(bytes=row) for row in rows.ids],
-                request.as_of,
-                selection,
-                archived=bool(request.include_archived),
-            )
-            here = np.array([UUID(bytes=row) in past for row in rows.ids], dtype=bool)
+        if best := best_alone(rows, read, asked, found, EXPANDED):
+            others, turns = await source.around(rows, best)
+            rows, read = rows.and_those(others), read.and_those(await _meant(others, asked, weights))
+        here = await source.here(rows)
         dropped = request.as_of is None and not here.all()
         rows, read = rows.only(here), read.only(here)
         zone = zone_of(request.timezone) if request.timezone else self._zone
-        candidates = measure(rows, read, arms_request, arms_results, turns, weights, now, zone)
-        return Ranking.of(request, rows, candidates, arms_results, weights, past, dropped=dropped)
+        candidates = measure(rows, read, asked, found, turns, weights, self._clock(), zone)
+        return Ranking.of(request, rows, candidates, found, weights, source.past, dropped=dropped)
 
     async def _still_there(
         self, scope: Scope, ranking: Ranking, memories: Mapping[UUID, Memory], now: datetime
@@ -383,7 +395,7 @@ def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[H
             score=float(ranking.total[position]),
             provider_id="vector" if request.scope == "indexed" else "postgres",
             tier=ranking.tier(position),
-            explanation=ranking.explanation(position) if request.explain else None,
+            explanation=ranking.explanation(position, memories[memory_id].content) if request.explain else None,
             relevance=_said(ranking.relevance[position]),
             similarity=_said(ranking.similarity[position]),
         )
@@ -394,11 +406,12 @@ def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[H
 
 def _end_of_first(ranking: Ranking, limit: int) -> int:
     """Return how many of the best contain `limit` distinct openings, so that enough remain without repeats."""
-    openings: set[str] = set()
+    openings: set[int] = set()
+    hashes = ranking.rows.table["opening"]
     for end, position in enumerate(ranking.order[: limit + MOST_REPEATED]):
         if len(openings) == limit:
             return end
-        openings.add(ranking.rows.openings[position])
+        openings.add(int(hashes[position]))
     return limit + MOST_REPEATED
 
 
@@ -455,13 +468,13 @@ def _said(score: float) -> float | None:
 
 
 async def _meant(rows: Rows, asked: RecallQuery, weights: npt.NDArray[np.float32]) -> VectorFeatures:
-    if rows.numbers["tokens"].sum() > MANY_TOKEN_BYTES:
+    if rows.tokens.nbytes * len(weights) > MANY_PRODUCTS:
         return await asyncio.to_thread(meant, rows, asked, weights)
     return meant(rows, asked, weights)
 
 
 def _marked(
-    memories: Sequence[tuple[Memory, bytes]],
+    memories: Sequence[tuple[Memory, Packed]],
     texts: Sequence[str],
     spans: Sequence[Sequence[Span]],
     query: QueryEmbedding,
@@ -476,11 +489,11 @@ def _marked(
     marked: dict[UUID, Span] = {}
     for (memory, tokens), text, places in zip(memories, texts, spans, strict=True):
         # The stored vectors may belong to another version of the text.
-        if query.tokens is None or len(tokens) != len(places) * TOKEN_BYTES:
+        if query.tokens is None or len(tokens) != len(places):
             continue
         begin = len(text) - len(memory.content)
         inside = [(start - begin, end - begin) for start, end in places if start >= begin]
-        before = (len(places) - len(inside)) * TOKEN_BYTES
+        before = len(places) - len(inside)
         span = choose(memory.content, inside, similarities(query.tokens, tokens[before:]), weights)
         if span is not None:
             marked[memory.memory_id] = span

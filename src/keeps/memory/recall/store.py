@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from types import MappingProxyType
 from uuid import UUID
 
 from pgvector import HalfVector
@@ -15,7 +16,7 @@ from keeps.memory.recall.conditions import Selection
 from keeps.memory.recall.rows import Rows, Turns, read_rows, read_turns
 from keeps.memory.recall.words import ENTRY, Layout, Positions, Postings
 from keeps.models.embedder import Floats
-from keeps.store.db.session import Tx
+from keeps.store.db.session import Row, Tx
 from keeps.store.db.size_limits import fetch_whole
 from keeps.store.db.statements import Condition, Statements
 from keeps_client.models import Memory
@@ -87,11 +88,9 @@ async def newest_words(tx: Tx, selection: Selection) -> set[str]:
     return {word for row in rows for word in row["words"].split(" ") if word}
 
 
-async def passing_at(tx: Tx, places: Places, condition: Condition, limit: int) -> list[int]:
-    """Return the indexes of the places whose memories pass a filter, in order.
-
-    `condition`: its values are bound from $6 on.
-    """
+async def passing_at(tx: Tx, places: Places, selection: Selection, limit: int) -> list[int]:
+    """Return the indexes of the places whose memories pass the filter, in order."""
+    condition = selection.condition(6) or Condition("true")
     rows = await tx.fetch(
         QUERIES["recall_places_filtered"].where(condition), tx.scope.tenant_id, *places, limit, *condition.values
     )
@@ -118,36 +117,49 @@ async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
     return [row["memory_id"] for row in await tx.fetch(QUERIES["recall_key"], tx.scope.tenant_id, namespace, key)]
 
 
-async def candidates(
-    tx: Tx, layout: Layout, positions: Positions, memory_ids: Collection[UUID], selection: Selection, model: str
-) -> Rows:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How candidates are read.
+
+    `dimensions`: those of the vectors of `model`, 0 for none. `advice`: read which openings state a preference.
+    """
+
+    layout: Layout
+    selection: Selection
+    model: str
+    dimensions: int
+    advice: bool
+
+
+async def candidates(tx: Tx, reading: Reading, positions: Positions, memory_ids: Collection[UUID]) -> Rows:
     """Return the selected memories at some positions and with some ids."""
     places: dict[tuple[str, str], list[int]] = {}
-    for audience, life, place in zip(*layout.places(positions), strict=True):
+    for audience, life, place in zip(*reading.layout.places(positions), strict=True):
         places.setdefault((audience, life), []).append(place)
-    row = await _candidates(tx, places, memory_ids, (), (), selection, model)
-    return Rows() if row is None else read_rows(row, layout)
+    return _rows(await _candidates(tx, reading, places=places, memory_ids=memory_ids), reading)
 
 
-async def around(
-    tx: Tx, layout: Layout, turns: Sequence[bytes], known: Sequence[bytes], selection: Selection, model: str
-) -> tuple[Rows, Turns]:
+async def around(tx: Tx, reading: Reading, turns: Sequence[bytes], known: Sequence[bytes]) -> tuple[Rows, Turns]:
     """Return the turns before and after some turns, without those in `known`, and which turns surround each."""
-    row = await _candidates(tx, {}, (), turns, known, selection, model)
-    return (Rows(), {}) if row is None else (read_rows(row, layout), read_turns(row["turns"]))
+    row = await _candidates(tx, reading, turns=turns, known=known)
+    return _rows(row, reading), read_turns(row["turns"])
+
+
+def _rows(row: Row, reading: Reading) -> Rows:
+    return read_rows(dict(row), reading.layout, reading.dimensions, advice=reading.advice)
 
 
 async def _candidates(
     tx: Tx,
-    places: Mapping[tuple[str, str], Sequence[int]],
-    memory_ids: Collection[UUID],
-    turns: Sequence[bytes],
-    known: Sequence[bytes],
-    selection: Selection,
-    model: str,
-) -> dict[str, Any] | None:
-    condition = selection.condition(10) or Condition("true")
-    row = await tx.fetch_row(
+    reading: Reading,
+    *,
+    places: Mapping[tuple[str, str], Sequence[int]] = MappingProxyType({}),
+    memory_ids: Collection[UUID] = (),
+    turns: Sequence[bytes] = (),
+    known: Sequence[bytes] = (),
+) -> Row:
+    condition = reading.selection.condition(11) or Condition("true")
+    (row,) = await tx.fetch(
         QUERIES["recall_candidates"].where(condition),
         tx.scope.tenant_id,
         [audience for audience, _ in places],
@@ -156,11 +168,12 @@ async def _candidates(
         list(memory_ids),
         _array(each.hex() for each in turns),
         _array(each.hex() for each in known),
-        list(selection.lives),
-        model,
+        list(reading.selection.lives),
+        reading.model,
+        False,
         *condition.values,
     )
-    return None if row is None else dict(row)
+    return row
 
 
 async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) -> set[UUID]:
@@ -180,16 +193,14 @@ async def memories(tx: Tx, memory_ids: Sequence[UUID], now: datetime) -> dict[UU
     return {row["memory_id"]: memory_from_row(row, now) for row in rows}
 
 
-async def as_of(
-    tx: Tx, memory_ids: Sequence[UUID], moment: datetime, selection: Selection, *, archived: bool
-) -> dict[UUID, Memory]:
+async def as_of(tx: Tx, rows: Rows, moment: datetime, selection: Selection, *, archived: bool) -> dict[UUID, Memory]:
     """Return memories as they were known at `moment`, by the id of the row that was found."""
     condition = selection.past(5)
-    rows = await fetch_whole(
+    read = await fetch_whole(
         tx,
         QUERIES["recall_as_of"].where(condition),
         tx.scope.tenant_id,
-        list(memory_ids),
+        [UUID(bytes=memory_id) for memory_id in rows.ids()],
         moment,
         archived,
         *condition.values,
@@ -197,7 +208,7 @@ async def as_of(
     )
     return {
         row["found_id"]: memory_from_row({name: value for name, value in row.items() if name != "found_id"})
-        for row in rows
+        for row in read
     }
 
 

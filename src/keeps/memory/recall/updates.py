@@ -8,8 +8,9 @@ messages on the subject. Nothing is hidden: only the order among the best change
 
 from __future__ import annotations
 
+import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +19,10 @@ from uuid import UUID
 
 from keeps.base.text.names import SENTENCE_END
 from keeps.base.text.words import terms_of
+from keeps_client.models import Memory
 
+OPENING = 400
+"""Number of characters of a memory that are compared."""
 STATEMENTS, ANNOUNCED, OUTDATED = 30, 10, 3
 LEAST_SHARED = 3
 """Minimum number of equal words at the start of two statements."""
@@ -101,6 +105,13 @@ class Statement:
     valid_from: datetime
 
 
+def statement_in(memory: Memory) -> Statement:
+    """Return what matters here of a memory."""
+    speaker = memory.metadata.get("speaker")
+    name = speaker if isinstance(speaker, str) or speaker is None else json.dumps(speaker)
+    return Statement(memory.memory_id, memory.content[:OPENING], memory.role, name, memory.valid_from)
+
+
 def latest_first(
     order: Sequence[int],
     told: Mapping[int, Statement],
@@ -110,7 +121,7 @@ def latest_first(
 ) -> list[int]:
     """Return positions of candidates, best first, with later statements before earlier ones on the same subject.
 
-    `told`: at least the first STATEMENTS candidates.
+    `told`: at least the candidates that `involved` returns.
     `weights`: rarity of each word of the question.
     `similarity`: similarity of two candidates by meaning.
     """
@@ -119,6 +130,18 @@ def latest_first(
     if kinds:
         best = _by_announcement(best[:ANNOUNCED], told, kinds, question, weights, similarity) + best[ANNOUNCED:]
     return best
+
+
+def involved(order: Sequence[int], statement: Callable[[int], int], question: str) -> list[int]:
+    """Return the positions whose texts `latest_first` compares, and may move.
+
+    `statement`: the `statement_key` of a candidate.
+    """
+    keys = {position: statement(position) for position in order[:STATEMENTS]}
+    alike = Counter(key for key in keys.values() if key)
+    positions = [position for position, key in keys.items() if alike[key] > 1]
+    first = order[: ANNOUNCED + len(positions)] if asked_kinds(question) else ()
+    return list(dict.fromkeys([*positions, *first]))
 
 
 def same_statement(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -178,7 +201,7 @@ def _by_statement(best: list[int], told: Mapping[int, Statement]) -> list[int]:
     result = list(best)
     alike: dict[tuple[str, ...], dict[int, list[str]]] = defaultdict(dict)
     for position in best:
-        if (words := statement_of(told[position].opening)) is not None:
+        if position in told and (words := statement_of(told[position].opening)) is not None:
             alike[tuple(word.lower() for word in words[:LEAST_SHARED])][position] = words
     for statements in alike.values():
         for newer, older in permutations(statements, 2):
@@ -202,6 +225,8 @@ def _by_announcement(
 ) -> list[int]:
     result = list(best)
     for newer in best[1:]:
+        if newer not in told:
+            continue
         told_newer = told[newer]
         if told_newer.role == "assistant" or not announces_change(told_newer.opening):
             continue
@@ -209,6 +234,8 @@ def _by_announcement(
             continue
         newer_values = values_in(told_newer.opening, kinds)
         for older in result[: min(OUTDATED, result.index(newer))]:
+            if older not in told:
+                continue
             told_older = told[older]
             older_values = values_in(told_older.opening, kinds)
             if (
@@ -230,6 +257,12 @@ def _coverage(question: str, opening: str, weights: Mapping[str, float]) -> floa
     asked = set(terms_of(question))
     total = sum(weights.get(term, 0.0) for term in asked)
     return sum(weights.get(term, 0.0) for term in asked & set(terms_of(opening))) / total if total else 0.0
+
+
+def statement_key(text: str) -> int:
+    """Return a number that is equal for texts whose short statement begins alike; 0 for other texts."""
+    words = statement_of(text)
+    return 0 if words is None else hash(tuple(word.lower() for word in words[:LEAST_SHARED])) or 1
 
 
 def statement_of(text: str) -> list[str] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, repeat
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ class Postings:
     """Postings of some words in one audience and one part of its life.
 
     `packed`: the lists, one after the other.
-    `common_sizes`: sizes of the lists of words that most memories contain; the lists themselves are not read.
+    `common_counts`: how many memories contain each word that most contain; their lists are not read.
     `folded_to`: first place of the newest memories, which are not in lists yet and come with all their words.
     `signs`: signs of the newest vectors, `sign_size` bytes each, including the place.
     `part_firsts`, `part_versions`: the rows that contain the signs of the other vectors.
@@ -41,7 +42,7 @@ class Postings:
     list_sizes: Sequence[int] = ()
     packed: bytes = b""
     common_words: Sequence[str] = ()
-    common_sizes: Sequence[int] = ()
+    common_counts: Sequence[int] = ()
     new_places: Sequence[int] = ()
     new_sessions: Sequence[int] = ()
     new_lengths: Sequence[int] = ()
@@ -90,11 +91,26 @@ class Layout:
         return np.array(list(map(position, audiences, lives, places)), dtype=np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class WordMatches:
+    """Memories that contain words of a question.
+
+    `memories`, `words`: number of memories in the audience, and of their words.
+    `positions`: of the memories, ascending; row i of `matches` belongs to position i.
+    `left_out`: how many memories contain each term that most contain, and are not in `matches` for it.
+    """
+
+    memories: int
+    words: int
+    positions: Positions
+    matches: TextMatches
+    left_out: Scores
+
+
 @dataclass(slots=True)
 class WordScores:
     """Memories by text, ascending by position, with the scores of each and of its conversation."""
 
-    layout: Layout
     positions: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     text: Scores = field(default_factory=lambda: np.zeros(0))
     session: Scores = field(default_factory=lambda: np.zeros(0))
@@ -150,11 +166,8 @@ class Holders:
         return [term for term in self.terms if term in contained]
 
 
-def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positions, TextMatches]:
-    """Return the memories that contain one of the words, and their counts, without very common words.
-
-    Row i belongs to position i.
-    """
+def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> WordMatches:
+    """Return the memories that contain one of the words, and their counts, without very common words."""
     column = {term: number for number, term in enumerate(terms)}
     parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]] = []
     starts: list[int] = []
@@ -169,30 +182,51 @@ def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positi
                 parts.append(part)
                 starts.append(start)
         start += audience.next_place
+    left_out = left_out_of(held, terms)
+    memories, words = sum(audience.memories for audience in held), sum(audience.words for audience in held)
     if not parts:
-        nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
-        return none, TextMatches(len(terms), none, none, nothing, nothing, none)
+        none = np.zeros(0, dtype=np.int64)
+        positions, matches = matches_of(len(terms), none, none, none, none, none, 0)
+        return WordMatches(memories, words, positions, matches, left_out)
     which = np.concatenate([columns for columns, _ in parts])
     where = np.concatenate([some["place"] + np.int64(begin) for (_, some), begin in zip(parts, starts, strict=True)])
-    unique, row = _numbered(where, start)
+    entries = np.concatenate([some for _, some in parts])
+    positions, matches = matches_of(
+        len(terms), which, where, entries["session"], entries["length"], entries["count"], start
+    )
+    return WordMatches(memories, words, positions, matches, left_out)
+
+
+def matches_of(
+    terms: int,
+    which: npt.NDArray[np.int64],
+    where: Positions,
+    session: npt.NDArray[Any],
+    length: npt.NDArray[Any],
+    count: npt.NDArray[Any],
+    size: int,
+) -> tuple[Positions, TextMatches]:
+    """Return the memories of some entries, ascending by position, and the entries by memory.
+
+    Entry i: the memory at position `where[i]` contains term `which[i]`, `count[i]` times. `size`: number of positions.
+    """
+    order = np.argsort(which.astype(np.uint8), kind="stable")  # Sums of floats depend on the order.
+    which, where = which[order], where[order]
+    unique, row = _numbered(where, size)
     lengths: npt.NDArray[np.float64] = np.zeros(len(unique))
-    lengths[row] = np.concatenate([some["length"] for _, some in parts])
+    lengths[row] = length[order]
     sessions: npt.NDArray[np.int64] = np.zeros(len(unique), dtype=np.int64)
-    sessions[row] = np.concatenate([some["session"] for _, some in parts])
-    counts = np.concatenate([some["count"] for _, some in parts]).astype(np.float64)
-    return unique, TextMatches(len(terms), row, which, counts, lengths, sessions)
+    sessions[row] = session[order]
+    return unique, TextMatches(terms, row, which, count[order].astype(np.float64), lengths, sessions)
 
 
-def left_out_of(
-    held: Sequence[Postings], terms: Sequence[str]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Return how many memories are in skipped lists of each word, and whether all its lists were skipped."""
-    entries, read = dict.fromkeys(terms, 0), {word for audience in held for word in audience.list_words}
+def left_out_of(held: Sequence[Postings], terms: Sequence[str]) -> Scores:
+    """Return how many memories contain each term whose list was not read."""
+    entries = dict.fromkeys(terms, 0)
     for audience in held:
-        for word, size in zip(audience.common_words, audience.common_sizes, strict=True):
-            entries[word] += size // ENTRY.itemsize
-    left_out = np.array(list(entries.values()), dtype=np.float64)
-    return left_out, (left_out > 0) & np.array([word not in read for word in terms], dtype=bool)
+        for word, count in zip(audience.common_words, audience.common_counts, strict=True):
+            entries[word] += int(count)
+    return np.array(list(entries.values()), dtype=np.float64)
 
 
 def _new_entries(held: Postings, column: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:

@@ -994,6 +994,13 @@ DECLARE
     change record;
     held record;
 BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        UPDATE audience_words SET version = keeps.new_version()
+        FROM (SELECT DISTINCT tenant_id, words_audience(visibility, deleted_at, user_id) AS audience,
+                  memory_life(deleted_at, superseded_by, archived_at) AS life FROM arrived) AS changed
+        WHERE audience_words.tenant_id = changed.tenant_id AND audience_words.audience = changed.audience
+          AND audience_words.life = changed.life;
+    END IF;
     IF TG_OP = 'INSERT' THEN
         SELECT min(tenant_id) AS tenant_id, count(*) AS memories, COALESCE(sum(memory_size(content, value, metadata,
             tags, trigger_condition)), 0) AS bytes INTO change FROM arrived;
@@ -1406,6 +1413,10 @@ $$;
 
 -- Lists of words and vectors by audience.
 
+-- A version of an audience that no other has.
+CREATE OR REPLACE FUNCTION keeps.new_version() RETURNS bigint LANGUAGE sql VOLATILE
+    RETURN (random() * 9e15)::bigint;
+
 -- The audience that finds a memory by its words: its owner, or the empty text for the whole tenant; for a deleted
 -- one its owner.
 CREATE OR REPLACE FUNCTION keeps.words_audience(visibility text, deleted_at timestamptz, user_id text) RETURNS text
@@ -1452,7 +1463,8 @@ CREATE OR REPLACE FUNCTION keeps.forget_words(gone keeps.memory_words) RETURNS v
 DECLARE
     held audience_words;
 BEGIN
-    UPDATE audience_words SET memories = memories - 1, words = audience_words.words - gone.word_count
+    UPDATE audience_words
+    SET memories = memories - 1, words = audience_words.words - gone.word_count, version = keeps.new_version()
     WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life
     RETURNING * INTO held;
     IF NOT FOUND THEN
@@ -1543,12 +1555,13 @@ CREATE OR REPLACE FUNCTION keeps.take_places(wanted_audience text, wanted_life t
 DECLARE
     place integer;
 BEGIN
-    INSERT INTO audience_words AS held (tenant_id, audience, life, memories, words, next_place, folded_to)
+    INSERT INTO audience_words AS held (tenant_id, audience, life, memories, words, next_place, folded_to, version)
     SELECT NULLIF(current_setting('app.current_tenant', true), ''), wanted_audience, wanted_life, more, more_words,
-        more, 0
+        more, 0, keeps.new_version()
     WHERE wanted_audience IN ('', NULLIF(current_setting('app.current_user', true), ''))
     ON CONFLICT (tenant_id, audience, life) DO UPDATE
-    SET memories = held.memories + more, words = held.words + more_words, next_place = held.next_place + more
+    SET memories = held.memories + more, words = held.words + more_words, next_place = held.next_place + more,
+        version = EXCLUDED.version
     RETURNING next_place - more INTO place;
     RETURN place;
 END
@@ -1627,6 +1640,8 @@ BEGIN
     IF TG_OP = 'DELETE' THEN
         PERFORM forget_bits(OLD.tenant_id, audience, life, place, OLD.model) FROM memory_words
         WHERE tenant_id = OLD.tenant_id AND memory_id = OLD.memory_id;
+        UPDATE audience_words SET version = keeps.new_version()
+        WHERE tenant_id = OLD.tenant_id AND audience = OLD.audience AND life = OLD.life;
         RETURN NULL;
     END IF;
     FOR each IN
@@ -1640,6 +1655,8 @@ BEGIN
         GROUP BY arrived.tenant_id, held.audience, held.life, arrived.model
     LOOP
         PERFORM add_bits(each.tenant_id, each.audience, each.life, each.places, each.memory_ids);
+        UPDATE audience_words SET version = keeps.new_version()
+        WHERE tenant_id = each.tenant_id AND audience = each.audience AND life = each.life;
         IF each.due AND (
             SELECT count(*) FROM vector_bits
             WHERE tenant_id = each.tenant_id AND audience = each.audience AND life = each.life AND NOT folded
@@ -1668,7 +1685,7 @@ BEGIN
     IF held.next_place > 1000000 AND held.next_place > 16 * held.memories THEN
         DELETE FROM postings
         WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
-        UPDATE audience_words SET next_place = held.memories, folded_to = held.memories
+        UPDATE audience_words SET next_place = held.memories, folded_to = held.memories, version = keeps.new_version()
         WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
         UPDATE memory_words SET place = numbered.place
         FROM (SELECT memory_id, row_number() OVER (ORDER BY place) - 1 AS place FROM memory_words
