@@ -71,6 +71,7 @@ ABOUT = {
     "reads_per_minute": "for each user, with credentials on",
     "writes_per_minute": "for each user, with credentials on",
     "max_body_bytes": "of a request",
+    "recall_megabytes": "memory of each process for ranking the memories of users who ask; the least recent go first",
     "webhooks_allow_private": "`true` lets [webhooks](../events.md) reach private addresses",
     "timezone": "where users live if a call does not say: an IANA name such as `Europe/Berlin`"
     " ([time zones](../context.md#time-zones))",
@@ -131,6 +132,7 @@ class Settings:
     reads_per_minute: int = 600
     writes_per_minute: int = 100
     max_body_bytes: int = 8 << 20
+    recall_megabytes: int = 256
     webhooks_allow_private: bool = False
     timezone: str = "UTC"
     log_level: LogLevel = "info"
@@ -333,6 +335,7 @@ _READERS: Mapping[str, Callable[[str, str], object]] = {
     "reads_per_minute": partial(_whole, most=10_000_000),
     "writes_per_minute": partial(_whole, most=10_000_000),
     "max_body_bytes": partial(_whole, most=1 << 30),
+    "recall_megabytes": partial(_whole, most=1 << 20),
     "webhooks_allow_private": _true_or_false,
     "timezone": _zone,
     "log_level": partial(_lower_one_of, known=LogLevel),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.recall.access import AccessBuffer
+from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.service import RecallService
 from keeps.part import Core, Part
 
 
 def make(core: Core) -> None:
+    embedder = core.embedder
+    model, dimensions = ("", 0) if embedder is None else (embedder.model, embedder.dimensions)
+    indexes = core.open(AudienceIndexes(core.database, model, dimensions, core.settings.recall_megabytes << 20))
     recall = RecallService(
         core.database,
         core.embedder,
@@ -16,6 +20,7 @@ def make(core: Core) -> None:
         core.clock,
         core.reranker,
         settled=core.get(Indexer).settled,
+        indexes=indexes,
         zone=core.zone,
     )
     core.add(recall)

@@ -264,3 +264,36 @@ WITH asked AS (
 )
 SELECT memory_id, sum(weight * ln(1 + $3::double precision / found))::double precision AS score
 FROM told GROUP BY memory_id ORDER BY score DESC, memory_id LIMIT $5
+
+-- name: index_state
+-- How far the log is, and what each life of the audiences $2 adds up to: numbers only. $3 model · $4 bytes of an entry
+-- of signs
+SELECT tenants.last_sequence, held.audience, held.life, held.memories, held.words, held.next_place, held.version,
+       COALESCE(meant.vectors, 0) AS vectors
+FROM keeps.tenants
+LEFT JOIN keeps.audience_words AS held ON held.tenant_id = $1 AND held.audience = ANY ($2::text[])
+LEFT JOIN LATERAL (
+    SELECT sum(octet_length(packed)) / $4::integer AS vectors FROM keeps.vector_bits
+    WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND folded = ANY (ARRAY[true, false])
+      AND model = $3 AND size = $4) AS meant ON true
+WHERE tenants.tenant_id = $1
+
+-- name: index_changes
+-- The memories of an audience, '' for the tenant's, that events after $2 are about, at most $3.
+SELECT memory_id FROM keeps.changed_memories($1, $2, $3)
+
+-- name: recall_hits
+-- Memories as they are read, if the audiences still have these versions; else one row without a memory. Names its
+-- scope itself: it is a transaction of its own. $1 tenant · $2 user · $3 bound agent · $4 version of the tenant's
+-- audience · $5 of the user's · $6 ids
+SELECT elsewhere, current, /*:memory*/, access_count, last_accessed_at
+FROM keeps.recall_hits($1, $2, $3, $4, $5, $6)
+
+-- name: audience_versions
+-- Of some audiences of any tenants, numbers only.
+SELECT tenant_id, audience, version FROM keeps.audience_versions($1, $2)
+
+-- name: index_readings
+-- How memories were read that fade by it.
+SELECT memory_id, access_count, last_accessed_at FROM keeps.memory_access
+WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])

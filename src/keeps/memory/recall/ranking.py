@@ -30,6 +30,7 @@ class Ranking:
     `weights`: weights of the question's words.
     `past`: for a request about a past moment, each row's memory as it was then.
     `dropped`: whether candidates were left out because they are no longer valid.
+    `has_archived`: whether there may be archived memories.
     `holders`: which memories contain which words.
     """
 
@@ -43,6 +44,7 @@ class Ranking:
     weights: npt.NDArray[np.float32]
     past: Mapping[UUID, Memory]
     dropped: bool
+    has_archived: bool
     holders: Holders
     relevance: Scores
     nothing_known: bool
@@ -60,6 +62,7 @@ class Ranking:
         past: Mapping[UUID, Memory],
         *,
         dropped: bool,
+        has_archived: bool = True,
     ) -> Ranking:
         parts = fusion.weigh(candidates)
         features: Scores | None = None
@@ -80,6 +83,7 @@ class Ranking:
             weights,
             past,
             dropped,
+            has_archived,
             found.holders,
             relevances(candidates, question, nothing_known=nothing_known),
             nothing_known,

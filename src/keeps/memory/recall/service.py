@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from uuid import UUID
 
 import numpy as np
@@ -26,6 +27,8 @@ from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.arms import RecallQuery, find
 from keeps.memory.recall.caches import SignsCache, WordsCache
 from keeps.memory.recall.conditions import Selection, select
+from keeps.memory.recall.index_source import IndexSource, serves
+from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.measures import VectorFeatures, best_alone, meant, measure, token_weights
 from keeps.memory.recall.passages import (
     LONG_CHARACTERS,
@@ -58,6 +61,8 @@ MOST_ASKED = 1_200
 The vector is that of the whole question.
 """
 BEHIND_WEIGHT = 0.5
+CATCHING_UP = 3
+"""Number of times that arrays are brought up to date for one question, while others write."""
 SUMMARIES = ("session_summary", "summary")
 COMPARED, COMPARED_CHARACTERS = 40, 400
 """Number of best hits that are compared with each other, and the characters of each that are compared."""
@@ -105,6 +110,7 @@ class RecallService:
         reranker: Reranker | None = None,
         *,
         settled: Callable[[Scope, float], Awaitable[bool]],
+        indexes: AudienceIndexes,
         zone: tzinfo = UTC,
     ) -> None:
         self._database = database
@@ -116,6 +122,7 @@ class RecallService:
         self._zone = zone
         self._model = embedder.model if embedder is not None else ""
         self._caches = SignsCache(), WordsCache()
+        self._indexes = indexes
         self._warm = False
         self._asked: TtlCache[tuple[str, str, str], QueryEmbedding] = TtlCache(ASKED_KEPT, ASKED_SECONDS)
         """Vectors of recent questions, by tenant and user: a router asks several sources, and users ask again.
@@ -266,7 +273,7 @@ class RecallService:
 
     def forget(self, tenant_id: str) -> None:
         """Drop all cached memories and questions of a tenant, after an erasure."""
-        for cache in self._caches:
+        for cache in (*self._caches, self._indexes):
             cache.forget(tenant_id)
         self._asked.drop(lambda key: key[0] == tenant_id)
 
@@ -299,6 +306,11 @@ class RecallService:
         self, scope: Scope, request: RecallRequest, query: QueryEmbedding | None, now: datetime, least: int
     ) -> tuple[Ranking, Mapping[UUID, Memory]]:
         """Return the ranking and the best memories, at least `least`, as one transaction sees them."""
+        if serves(select(request, scope, now)):
+            found = await self._answers_from_arrays(scope, request, query, now, least)
+            if found is not None:
+                return found
+            self._indexes.note(scope)
         async with self._database.reading(scope) as tx:
             if request.as_of is not None:
                 await events.check_reachable(tx, request.as_of)
@@ -312,6 +324,24 @@ class RecallService:
             memories = ranking.past or await store.memories(tx, wanted, now)
             return ranking.latest_first(memories), memories
 
+    async def _answers_from_arrays(
+        self, scope: Scope, request: RecallRequest, query: QueryEmbedding | None, now: datetime, least: int
+    ) -> tuple[Ranking, Mapping[UUID, Memory]] | None:
+        """Return what `_answers` does, ranked in memory; None if the audiences are not held, or others write a lot."""
+        for _ in range(CATCHING_UP):
+            with self._indexes.reading(scope) as indexes:
+                if indexes is None:
+                    return None
+                versions = [index.version for index in indexes]
+                ranking = await self._ranking(partial(IndexSource, indexes), scope, request, query, now)
+                wanted = ranking.wanted(max(_end_of_first(ranking, request.limit), least))
+                memories = await store.hits(self._database, scope, versions, wanted, now)
+            if memories is not None:
+                return ranking.latest_first(memories), memories
+            if not await self._indexes.catch_up(scope, versions):
+                return None
+        return None
+
     async def _ranking(
         self,
         source: Callable[[Selection], Source],
@@ -322,7 +352,7 @@ class RecallService:
     ) -> Ranking:
         """Rank the current memories, or with archived ones where no current one clearly answers."""
         ranking = await self._search(source, scope, request, query, now)
-        if request.include_archived is None and request.as_of is None and _is_weak(ranking):
+        if request.include_archived is None and request.as_of is None and ranking.has_archived and _is_weak(ranking):
             wider = request.model_copy(update={"include_archived": True})
             return await self._search(source, scope, wider, query, now)
         return ranking
@@ -363,7 +393,16 @@ class RecallService:
         rows, read = rows.only(here), read.only(here)
         zone = zone_of(request.timezone) if request.timezone else self._zone
         candidates = measure(rows, read, asked, found, turns, weights, self._clock(), zone)
-        return Ranking.of(request, rows, candidates, found, weights, source.past, dropped=dropped)
+        return Ranking.of(
+            request,
+            rows,
+            candidates,
+            found,
+            weights,
+            source.past,
+            dropped=dropped,
+            has_archived=source.has_archived,
+        )
 
     async def _still_there(
         self, scope: Scope, ranking: Ranking, memories: Mapping[UUID, Memory], now: datetime

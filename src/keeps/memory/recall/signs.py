@@ -94,17 +94,28 @@ class Nearest:
         self._distances: list[npt.NDArray[np.uint16]] = []
         self._columns: list[Columns] = []
 
-    def see(self, places: npt.NDArray[np.int32], columns: Columns, start: int) -> None:
-        """Compare some vectors with the question. `start`: position of place 0."""
+    def see(
+        self,
+        places: npt.NDArray[np.int32] | Positions,
+        columns: Columns,
+        start: int,
+        allowed: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        """Compare some vectors with the question.
+
+        `start`: position of place 0. `allowed`: the vectors that may pass; all by default.
+        """
         if columns.shape[0] != len(self._signs) or not len(places):
             return
         distances = np.zeros(len(places), dtype=np.uint16)
         for column, signs in zip(columns, self._signs, strict=True):
             distances += np.bitwise_count(column ^ signs)
+        if allowed is not None:
+            distances, places = distances[allowed], places[allowed]
         likely = self._likely(distances)
         self._positions.append(places[likely].astype(np.int64) + start)
         self._distances.append(distances[likely])
-        self._columns.append(columns[:, likely])
+        self._columns.append(columns[:, likely if allowed is None else allowed[likely]])
 
     def _likely(self, distances: npt.NDArray[np.uint16]) -> npt.NDArray[np.int64] | slice:
         """Return the vectors with the smallest distances, including all ties of the last one."""
@@ -115,15 +126,18 @@ class Nearest:
         reached = np.bincount(distances).cumsum()
         return np.flatnonzero(distances <= np.searchsorted(reached, keep)).astype(np.int64)
 
-    def best(self) -> Positions:
-        """Return the positions that pass, best first. Thousands of them are ranked by their signs alone."""
+    def best(self, seen: int = 0) -> Positions:
+        """Return the positions that pass, best first. Thousands of them are ranked by their signs alone.
+
+        `seen`: number of vectors that were compared, if only some of them were allowed.
+        """
         if not self._positions:
             return np.zeros(0, dtype=np.int64)
         distances = np.concatenate(self._distances)
         likely = self._likely(distances)
         # A part that was folded between two statements may occur twice.
         positions, first = np.unique(np.concatenate(self._positions)[likely], return_index=True)
-        if len(positions) > MANY and self._passing >= len(positions):
+        if (seen or len(positions)) > MANY and self._passing >= len(positions):
             return positions[np.argsort(distances[likely][first], kind="stable")]
         rows = np.ascontiguousarray(np.concatenate(self._columns, axis=1)[:, likely][:, first].T)
         signs = rows.view(np.uint8)[:, : -(-len(self._question) // 8)]

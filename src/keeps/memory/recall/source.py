@@ -37,9 +37,11 @@ class Source(Protocol):
     """The memories that may answer one question: of the lives and the filter that it selects.
 
     A position identifies a memory within one source.
+    `has_archived`: whether there may be archived memories.
     `past`: for a request about a past moment, each row's memory as it was then; read by `here`.
     """
 
+    has_archived: bool
     past: Mapping[UUID, Memory]
 
     async def words(self, terms: Sequence[str], *, whole: bool) -> WordMatches:
@@ -86,6 +88,8 @@ class DatabaseSource:
 
     `model`, `dimensions`: the model whose vectors are compared, and their size, 0 without vectors.
     """
+
+    has_archived = True
 
     def __init__(
         self, tx: Tx, selection: Selection, model: str, dimensions: int, caches: tuple[SignsCache, WordsCache]

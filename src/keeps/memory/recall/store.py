@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import xor
 from types import MappingProxyType
 from uuid import UUID
 
 from pgvector import HalfVector
 
+from keeps.base.scope import Scope
 from keeps.memory.memories.store import JSON_COLUMNS, memory_from_row
 from keeps.memory.memories.types import MEMORY
 from keeps.memory.recall.conditions import Selection
+from keeps.memory.recall.index import LIVES, LifeCounts
 from keeps.memory.recall.rows import Rows, Turns, read_rows, read_turns
 from keeps.memory.recall.words import ENTRY, Layout, Positions, Postings
 from keeps.models.embedder import Floats
-from keeps.store.db.session import Row, Tx
-from keeps.store.db.size_limits import fetch_whole
+from keeps.store.db.session import Database, Row, Tx
+from keeps.store.db.size_limits import MOST_WHOLE, check_whole, fetch_whole
 from keeps.store.db.statements import Condition, Statements
 from keeps_client.models import Memory
 
@@ -86,6 +90,75 @@ async def newest_words(tx: Tx, selection: Selection) -> set[str]:
     who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
     rows = await tx.fetch(QUERIES["recall_newest_words"], *who)
     return {word for row in rows for word in row["words"].split(" ") if word}
+
+
+@dataclass(frozen=True, slots=True)
+class AudienceState:
+    """What the database says of an audience: its version, and the counts of its lives."""
+
+    version: int
+    counts: dict[str, LifeCounts]
+
+
+async def index_state(
+    tx: Tx, audiences: Sequence[str], model: str, dimensions: int
+) -> tuple[int, dict[str, AudienceState]]:
+    """Return the last number of the tenant's log, and the state of each audience."""
+    size = PLACE_BYTES + -(-dimensions // 8)
+    rows = await tx.fetch(QUERIES["index_state"], tx.scope.tenant_id, list(audiences), model, size)
+    states: dict[str, AudienceState] = {}
+    for audience in audiences:
+        lives = [row for row in rows if row["audience"] == audience]
+        version = reduce(xor, (row["version"] for row in lives), 0)
+        names = ("memories", "words", "next_place", "vectors")
+        counts = {row["life"]: LifeCounts(*(int(row[name]) for name in names)) for row in lives}
+        states[audience] = AudienceState(version, counts)
+    return max((row["last_sequence"] for row in rows), default=0), states
+
+
+async def index_changes(tx: Tx, audience: str, after: int, limit: int) -> list[UUID]:
+    """Return the memories of an audience that events after a number of the log are about."""
+    return [row["memory_id"] for row in await tx.fetch(QUERIES["index_changes"], audience, after, limit)]
+
+
+async def index_rows(
+    tx: Tx,
+    places: Mapping[tuple[str, str], Sequence[int]],
+    memory_ids: Collection[UUID],
+    model: str,
+) -> Row:
+    """Return memories with all that an index holds, by their places or ids."""
+    (row,) = await tx.fetch(QUERIES["recall_candidates"], *_wanted(tx, places, memory_ids), LIVES, model, True)
+    return row
+
+
+async def audience_versions(
+    database: Database, cell: str, audiences: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], int]:
+    """Return the versions of some tenants' audiences in one cell; those without memories have none."""
+    wanted = [tenant_id for tenant_id, _ in audiences], [audience for _, audience in audiences]
+    rows = await (await database.cells.get(cell)).privileged_read(QUERIES["audience_versions"], *wanted)
+    return {(row["tenant_id"], row["audience"]): row["version"] for row in rows}
+
+
+async def index_readings(tx: Tx, memory_ids: Sequence[UUID]) -> dict[UUID, tuple[int, datetime]]:
+    """Return how often some memories were read, and when last."""
+    rows = await tx.fetch(QUERIES["index_readings"], tx.scope.tenant_id, list(memory_ids))
+    return {row["memory_id"]: (row["access_count"], row["last_accessed_at"]) for row in rows}
+
+
+async def hits(
+    database: Database, scope: Scope, versions: Sequence[int], memory_ids: Sequence[UUID], now: datetime
+) -> dict[UUID, Memory] | None:
+    """Return the memories that exist, if the tenant's and the user's audience still have these versions, else None."""
+    statement = QUERIES["recall_hits"].within(JSON_COLUMNS, MOST_WHOLE)
+    who = scope.tenant_id, scope.user_id, scope.bound_agent
+    rows = await database.ask(scope.tenant_id, statement, *who, *versions, memory_ids)
+    if rows is None or not rows[0]["current"]:
+        return None
+    check_whole(rows, JSON_COLUMNS)
+    read = [{name: value for name, value in row.items() if name not in ("elsewhere", "current")} for row in rows]
+    return {row["memory_id"]: memory_from_row(row, now) for row in read if row["memory_id"] is not None}
 
 
 async def passing_at(tx: Tx, places: Places, selection: Selection, limit: int) -> list[int]:
@@ -161,6 +234,24 @@ async def _candidates(
     condition = reading.selection.condition(11) or Condition("true")
     (row,) = await tx.fetch(
         QUERIES["recall_candidates"].where(condition),
+        *_wanted(tx, places, memory_ids, turns, known),
+        list(reading.selection.lives),
+        reading.model,
+        False,
+        *condition.values,
+    )
+    return row
+
+
+def _wanted(
+    tx: Tx,
+    places: Mapping[tuple[str, str], Sequence[int]],
+    memory_ids: Collection[UUID],
+    turns: Sequence[bytes] = (),
+    known: Sequence[bytes] = (),
+) -> tuple[object, ...]:
+    """Return the first values of `recall_candidates`."""
+    return (
         tx.scope.tenant_id,
         [audience for audience, _ in places],
         [life for _, life in places],
@@ -168,12 +259,7 @@ async def _candidates(
         list(memory_ids),
         _array(each.hex() for each in turns),
         _array(each.hex() for each in known),
-        list(reading.selection.lives),
-        reading.model,
-        False,
-        *condition.values,
     )
-    return row
 
 
 async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) -> set[UUID]:

@@ -19,8 +19,16 @@ from keeps.base.telemetry.logs import log
 from keeps.store.db.errors import LOST, translated
 from keeps.store.db.pool import Pool
 from keeps.store.db.statements import Statement
-from keeps.store.db.transaction import ENTER_WRITE, Row, Tx, takes_long, translating
-from keeps_client.errors import UnavailableError
+from keeps.store.db.transaction import (
+    ENTER_WRITE,
+    PATIENCE_SECONDS,
+    READ_SECONDS,
+    Row,
+    Tx,
+    takes_long,
+    translating,
+)
+from keeps_client.errors import KeepsError, UnavailableError
 
 Connection = asyncpg.Connection
 MAIN = "main"
@@ -97,6 +105,19 @@ class Cell:
             return tx
         pool.release(connection, scope.tenant_id)
         return elsewhere
+
+    async def ask(self, tenant_id: str, statement: Statement, *values: object) -> list[Row]:
+        """Run one statement that names its scope itself, as a transaction of its own."""
+        connection = await self._acquire(self.pool, tenant_id)
+        try:
+            with translating():
+                return await connection.fetch(statement.text, *values, timeout=READ_SECONDS + PATIENCE_SECONDS)
+        except BaseException as error:
+            if not isinstance(error, KeepsError) or isinstance(error.__cause__, TimeoutError):
+                connection.terminate()  # It is still busy with this statement.
+            raise
+        finally:
+            self.pool.release(connection, tenant_id)
 
     async def _acquire(self, pool: Pool, tenant_id: str = "") -> asyncpg.Connection:
         seconds = LONG_TIMEOUT_SECONDS if pool is self._long_pool else ACQUIRE_TIMEOUT_SECONDS

@@ -7,6 +7,12 @@ SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user'
        set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true),
        set_config('statement_timeout', $4, true), keeps.elsewhere($1) AS elsewhere
 
+-- name: enter_snapshot
+-- The same; all statements after it see the data of one moment.
+SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
+       set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true),
+       set_config('statement_timeout', $4, true), keeps.elsewhere($1) AS elsewhere
+
 -- name: enter_standby
 -- The same on a standby; and how far the tenant has come there.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),

@@ -33,6 +33,7 @@ from keeps.store.db.standbys import Standbys
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.db.transaction import (
     ENTER_READ,
+    ENTER_SNAPSHOT,
     ENTER_WRITE,
     Row,
     Tx,
@@ -106,6 +107,27 @@ class Database:
         Raises UnavailableError when no connection is free in time or the server is gone.
         """
         return self._transaction(scope, ENTER_READ)
+
+    def snapshot(self, scope: Scope) -> AbstractAsyncContextManager[Tx]:
+        """Open a read-only transaction as `scope` whose statements all see the data of one moment."""
+        return self._transaction(scope, ENTER_SNAPSHOT)
+
+    def cell_of(self, tenant_id: str) -> str | None:
+        """Return the cell that the tenant was last found in; None where standbys may serve its reads."""
+        cell = self._routes.get(tenant_id, MAIN)
+        return None if cell == MAIN and self._standbys is not None else cell
+
+    async def ask(self, tenant_id: str, statement: Statement, *values: object) -> list[Row] | None:
+        """Run one reading statement that names its scope itself, as a transaction of its own.
+
+        Its rows say `elsewhere`. Returns None if the tenant is not in its `cell_of`.
+        """
+        forbid_inside_transaction("another transaction")
+        cell = self.cell_of(tenant_id)
+        if cell is None or (cell != MAIN and cell not in self.cells.names):
+            return None
+        rows = await (await self.cells.get(cell)).ask(tenant_id, statement, *values)
+        return None if rows[0]["elsewhere"] is not None else rows
 
     @asynccontextmanager
     async def reading(self, scope: Scope) -> AsyncGenerator[Tx]:

@@ -46,6 +46,11 @@ async def fetch_page(
 async def fetch_whole(tx: Tx, statement: Statement, *values: object, columns: Sequence[str]) -> Sequence[Row]:
     """Fetch the rows of an answer that has no pages. Raises PayloadTooLargeError when their JSON costs too much."""
     rows = await tx.fetch(statement.within(columns, MOST_WHOLE), *values)
+    check_whole(rows, columns)
+    return rows
+
+
+def check_whole(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    """Raise PayloadTooLargeError when the JSON of the rows of an answer costs too much."""
     if sum(cost_of(*(row[name] for name in columns)) for row in rows) > MOST_WHOLE:
         raise PayloadTooLargeError("what this would answer is too much at once; ask for less, by a filter or a limit")
-    return rows

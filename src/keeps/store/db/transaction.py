@@ -18,9 +18,10 @@ from keeps_client.errors import UnavailableError
 Row = asyncpg.Record
 
 _QUERIES = Statements("keeps.store.db")
-ENTER_READ, ENTER_WRITE, ENTER_STANDBY, _ENTER_USER = (
-    _QUERIES[name] for name in ("enter_read", "enter_write", "enter_standby", "enter_user")
+ENTER_READ, ENTER_SNAPSHOT, ENTER_WRITE, ENTER_STANDBY, _ENTER_USER = (
+    _QUERIES[name] for name in ("enter_read", "enter_snapshot", "enter_write", "enter_standby", "enter_user")
 )
+_BEGIN = {ENTER_WRITE: "BEGIN", ENTER_SNAPSHOT: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
 READ_SECONDS = 10
 """Time limit of a reading statement in seconds, so that it does not keep a connection from others."""
 PATIENCE_SECONDS = 2.0
@@ -138,7 +139,7 @@ class Tx:
         self._user = self.scope.user_id, self.scope.bound_agent
         who = (self.scope.tenant_id, *self._user, more)
         try:
-            await self._connection.execute("BEGIN" if self._writes else "BEGIN READ ONLY", timeout=self._patience)
+            await self._connection.execute(_BEGIN.get(statement, "BEGIN READ ONLY"), timeout=self._patience)
             row = await self.fetch_row(statement, *who)
             elsewhere = None if row is None else row["elsewhere"]
             if statement is ENTER_STANDBY and row is not None:

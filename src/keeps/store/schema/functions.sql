@@ -1794,6 +1794,74 @@ $$;
 CREATE OR REPLACE TRIGGER users_words_gone BEFORE DELETE ON keeps.users FOR EACH ROW EXECUTE FUNCTION keeps.drop_audience();
 CREATE OR REPLACE TRIGGER tenants_words_gone BEFORE DELETE ON keeps.tenants FOR EACH ROW EXECUTE FUNCTION keeps.drop_audience();
 
+-- Arrays of audiences that a process holds (ADR 58).
+
+-- The memories that events after a number are about: of the current user, or for '' of the tenant's shared ones. Ids
+-- alone leave the function: what was shared is seen by all, and a row is read under the caller's own policies.
+CREATE OR REPLACE FUNCTION keeps.changed_memories(wanted_audience text, after bigint, at_most integer)
+    RETURNS TABLE (memory_id uuid)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    SELECT DISTINCT said.subject::uuid
+    FROM (SELECT subject, user_id FROM events
+          WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND sequence > after
+            AND (wanted_audience = '' OR user_id = wanted_audience)
+            AND type LIKE 'memory.%' AND subject ~ '^[0-9a-f-]{36}$'
+          ORDER BY sequence LIMIT at_most) AS said
+    WHERE CASE wanted_audience
+          WHEN '' THEN EXISTS (SELECT FROM memories
+                               WHERE memories.tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+                                 AND memories.memory_id = said.subject::uuid AND visibility = 'tenant'
+                                 AND deleted_at IS NULL)
+          ELSE user_id = NULLIF(current_setting('app.current_user', true), '') END
+$$;
+
+-- The versions of some audiences, for processes that hold them: numbers only. One that has no memories has none.
+CREATE OR REPLACE FUNCTION keeps.audience_versions(wanted_tenants text[], wanted_audiences text[])
+    RETURNS TABLE (tenant_id text, audience text, version bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    SELECT held.tenant_id, held.audience, bit_xor(held.version)
+    FROM unnest(wanted_tenants, wanted_audiences) AS wanted(tenant_id, audience)
+    JOIN audience_words AS held USING (tenant_id, audience)
+    GROUP BY held.tenant_id, held.audience
+$$;
+
+-- The hits of a question, read as the user who asks, if the tenant's and the user's audience still have the versions
+-- that they were found in; else one row that says so. One statement, so that both are of one moment. It names the
+-- tenant and the user itself, for its own transaction only.
+CREATE OR REPLACE FUNCTION keeps.recall_hits(wanted_tenant text, wanted_user text, wanted_agent text, shared bigint,
+    own bigint, wanted uuid[]) RETURNS TABLE (elsewhere text, current boolean,
+    tenant_id text, memory_id uuid, user_id text, agent_id text, session_id text, kind text, layer text, namespace
+    text, key text, content text, value jsonb, content_type text, role text, trigger_condition text, procedure_type
+    text, metadata jsonb, tags text[], source text, importance double precision, visibility text, content_hash bytea,
+    valid_from timestamptz, valid_to timestamptz, superseded_by uuid, expires_at timestamptz, archived_at timestamptz,
+    deleted_at timestamptz, document_id uuid, version integer, created_at timestamptz, updated_at timestamptz,
+    access_count bigint, last_accessed_at timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY INVOKER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM set_config('app.current_tenant', wanted_tenant, true), set_config('app.current_user', wanted_user, true),
+        set_config('app.bound_agent', wanted_agent, true);
+    RETURN QUERY
+    SELECT keeps.elsewhere(wanted_tenant), held.current,
+        memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id,
+        memories.kind, memories.layer, memories.namespace, memories.key, memories.content, memories.value,
+        memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type, memories.metadata,
+        memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash,
+        memories.valid_from, memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at,
+        memories.deleted_at, memories.document_id, memories.version, memories.created_at, memories.updated_at,
+        readings.access_count, readings.last_accessed_at
+    FROM (SELECT COALESCE(bit_xor(version) FILTER (WHERE audience = ''), 0) = shared
+                 AND COALESCE(bit_xor(version) FILTER (WHERE audience = wanted_user), 0) = own AS current
+          FROM audience_words
+          WHERE tenant_id = wanted_tenant AND audience = ANY (ARRAY['', wanted_user])) AS held
+    LEFT JOIN memories ON held.current AND tenant_id = wanted_tenant AND memory_id = ANY (wanted)
+    LEFT JOIN LATERAL (
+        SELECT memory_access.access_count, memory_access.last_accessed_at FROM memory_access
+        WHERE memory_access.tenant_id = wanted_tenant AND memory_access.memory_id = memories.memory_id
+        LIMIT 1) AS readings ON true;
+END
+$$;
+
 -- Cells.
 
 -- The tables with rows of tenants, which a move takes along. For administrators.

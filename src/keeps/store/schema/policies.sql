@@ -122,7 +122,7 @@ BEGIN
         ('users', 'erased', 'DELETE', 'keeps_owner', '{own}', NULL),
         ('events', 'redact', 'ALL', 'keeps_owner', $${tenant} AND ({user} OR type LIKE 'plan.state.%')$$, '{tenant}'),
         -- what is counted over all tenants (ids and counts alone leave the function),
-        ('tenants users memories memory_vectors items item_vectors events', 'count', 'SELECT', 'keeps_owner', 'true',
+        ('tenants users memories memory_vectors items item_vectors events audience_words', 'count', 'SELECT', 'keeps_owner', 'true',
          NULL),
         ('memory_access', 'count', 'SELECT', 'keeps_owner', '{tenant}', NULL),
         -- what is due, or found before a tenant is known,
@@ -179,6 +179,8 @@ GRANT EXECUTE ON FUNCTION keeps.index_waiting() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.take_places(text, text, integer, bigint), keeps.leave_lists(uuid[]) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.changed_memories(text, bigint, integer), keeps.audience_versions(text[], text[]),
+    keeps.recall_hits(text, text, text, bigint, bigint, uuid[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_plan() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_task() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.json_kind(jsonb), keeps.json_room(jsonb, text[]), keeps.json_append(jsonb, text[],

@@ -1,0 +1,345 @@
+"""The memories of one audience as recall needs them, in arrays that a process holds. Pure.
+
+Rows are only added; a changed memory gets a new row and its old one is marked as gone. So a question that is being
+answered keeps what it has read. No contents: an opening is a few flags, a word a number, a name a hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import compress
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+
+from keeps.memory.recall.misspelt import Vocabulary
+from keeps.memory.recall.rows import TABLE, Packed, Table, hashes_of, ids_of, moment_of, read_rows
+from keeps.memory.recall.signs import Columns
+from keeps.memory.recall.words import Layout, Positions
+from keeps.models.embedder import Floats
+from keeps.models.token_vectors import TOKEN_BYTES
+
+LIVES = ("archived", "current", "superseded")
+"""The lives that an index holds, in the order of their positions. Others are read from the database."""
+DETAILS = np.dtype(
+    [
+        *((name, "i8") for name in ("user", "agent", "kind", "layer", "content_type", "namespace", "key", "tokens_at")),
+        *((name, "i4") for name in ("place", "numbered", "length")),
+        ("life", "i1"),
+        ("vector", "?"),
+    ]
+)
+"""What finding and filtering read of each row: hashes, where its word vectors begin, its place and its words' number.
+
+`numbered`: the number of its conversation in the postings.
+"""
+LEAST_TAIL = 4_096
+MANY_ROWS = 64
+"""Number of new rows above which the order of all turns is computed again."""
+RowNumbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LifeCounts:
+    """Counts of one life of an audience, as the database keeps them.
+
+    `next_place`: the place of its next memory.
+    """
+
+    memories: int = 0
+    words: int = 0
+    next_place: int = 0
+    vectors: int = 0
+
+
+class Growing:
+    """An array that grows along its first axis. `values` is never changed in place, except beyond its end."""
+
+    def __init__(self, dtype: npt.DTypeLike, *shape: int) -> None:
+        self._room = np.zeros((64, *shape), dtype=dtype)
+        self.values = self._room[:0]
+
+    @property
+    def nbytes(self) -> int:
+        return self._room.nbytes
+
+    def add(self, more: npt.NDArray[Any]) -> None:
+        count, end = len(self.values), len(self.values) + len(more)
+        if end > len(self._room):
+            room = np.zeros((max(end, len(self._room) * 3 // 2), *self._room.shape[1:]), dtype=self._room.dtype)
+            room[:count] = self.values
+            self._room = room
+        self._room[count:end] = more
+        self.values = self._room[:end]
+
+    def clear(self) -> None:
+        """Overwrite what was held."""
+        self._room.fill(0)
+        self.values = self._room[:0]
+
+
+class AudienceIndex:
+    """One audience. `version` and `sequence`: what the database said when the arrays were last brought up to date."""
+
+    def __init__(self, audience: str, dimensions: int) -> None:
+        self.audience = audience
+        self.dimensions = dimensions
+        self.version = 0
+        self.sequence = 0
+        self.counts: Mapping[str, LifeCounts] = {}
+        self._table, self._details = Growing(TABLE), Growing(DETAILS)
+        self._sentences = Growing(np.float16, max(dimensions, 1))
+        self._tokens = Growing(np.uint8, TOKEN_BYTES)
+        self._removed = self._scrubbed_from = 0
+        self.alive: npt.NDArray[np.bool_] = np.zeros(0, dtype=bool)
+        self._at = [np.full(0, -1, dtype=np.int32) for _ in LIVES]
+        self._order: RowNumbers = np.zeros(0, dtype=np.int64)
+        self._hashes: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._starts: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        self._holders, self._times = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
+        self._tail = Growing(np.dtype([("word", "i8"), ("row", "i4"), ("count", "u1")]))
+        self._letters = Growing(np.uint8)
+        self.signs: Columns = np.zeros((-(-dimensions // 64), 0), dtype=np.uint64)
+
+    def __len__(self) -> int:
+        return len(self._table.values)
+
+    @property
+    def table(self) -> Table:
+        return self._table.values
+
+    @property
+    def details(self) -> Table:
+        return self._details.values
+
+    @property
+    def size(self) -> int:
+        """Size in bytes."""
+        growing = self._table, self._details, self._sentences, self._tokens, self._tail, self._letters
+        fixed = self.alive, *self._at, self._order, self._hashes, self._starts, self._holders, self._times, self.signs
+        return sum(each.nbytes for each in growing) + sum(each.nbytes for each in fixed)
+
+    def clear(self) -> None:
+        """Overwrite what was held, so that nothing of it stays in the memory of the process."""
+        for each in (self._table, self._details, self._sentences, self._tokens, self._tail, self._letters):
+            each.clear()
+        for array in (self._hashes, self._holders, self._times, self.signs):
+            array.fill(0)
+
+    def add(self, read: Mapping[str, Any]) -> None:
+        """Add the memories of this audience in a row of `recall_candidates` that was read with all columns."""
+        rows = read_rows(read, Layout(()), self.dimensions, advice=True, kept=True)
+        if not len(rows):
+            return
+        mine = [audience == self.audience for audience in read["audiences"]]
+        rows = rows.only(np.array(mine))
+        read = {name: list(compress(values, mine)) for name, values in read.items() if isinstance(values, list)}
+        first, count = len(self), len(rows)
+        details = np.zeros(count, dtype=DETAILS)
+        for name, column in (("user", "users"), ("agent", "agents"), ("kind", "kinds"), ("layer", "layers")):
+            details[name] = hashes_of(read[column])
+        details["content_type"], details["namespace"] = hashes_of(read["content_types"]), hashes_of(read["namespaces"])
+        details["key"] = hashes_of(read["keys"])
+        details["place"], details["life"] = read["places"], [LIVES.index(life) for life in read["lives"]]
+        details["numbered"], details["length"] = read["numbered"], read["lengths"]
+        details["vector"] = rows.has_vector
+        details["tokens_at"] = len(self._tokens.values) + np.cumsum(rows.token_counts) - rows.token_counts
+        self._table.add(rows.table)
+        self._details.add(details)
+        self._sentences.add(rows.sentences.astype(np.float16))
+        self._tokens.add(rows.tokens)
+        signs = np.zeros((count, 8 * self.signs.shape[0]), dtype=np.uint8)
+        bits = np.packbits(rows.sentences[:, : self.dimensions] > 0, axis=1)
+        signs[:, : bits.shape[1]] = bits
+        self.signs = np.concatenate((self.signs, signs.view(np.uint64).T), axis=1)
+        self.alive = np.concatenate((self.alive, np.ones(count, dtype=bool)))
+        for life in range(len(LIVES)):
+            of_life = np.flatnonzero(details["life"] == life)
+            self._at[life] = _placed(self._at[life], details["place"][of_life], first + of_life)
+        self._add_words(first, read["words"], read["counts"])
+        self._add_turns(first + np.flatnonzero(rows.table["session"]))
+
+    def remove(self, memory_ids: Sequence[bytes]) -> None:
+        """Mark the rows of some memories as gone."""
+        halves = np.frombuffer(b"".join(memory_ids), dtype=">u8").reshape(-1, 2).astype(np.uint64)
+        gone = self.alive & np.isin(self.table["low"], halves[:, 1]) & np.isin(self.table["high"], halves[:, 0])
+        if gone.any():
+            self._removed += 1
+            self.alive = self.alive & ~gone
+            self._order = self._order[self.alive[self._order]]
+
+    @property
+    def has_gone(self) -> bool:
+        """Return whether arrays still hold what was read of memories that are gone."""
+        return self._scrubbed_from < self._removed
+
+    def scrub(self) -> None:
+        """Overwrite what was read of memories that are gone."""
+        gone = np.flatnonzero(~self.alive)
+        self.table[gone] = np.zeros(1, dtype=TABLE)
+        self._sentences.values[gone] = 0
+        self.signs[:, gone] = 0
+        starts = self.details["tokens_at"][gone]
+        ends = np.append(self.details["tokens_at"], len(self._tokens.values))[gone + 1]
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            self._tokens.values[start:end] = 0
+        words = " ".join(sorted(self._words_of(self.alive)))
+        self._letters.clear()
+        self._letters = Growing(np.uint8)
+        self._letters.add(np.frombuffer(f"{words} ".encode(), dtype=np.uint8))
+        self._merge()
+        self._scrubbed_from = self._removed
+
+    def fading(self) -> list[UUID]:
+        """Return the short-term memories, whose readings count."""
+        rows = np.flatnonzero(self.alive & self.table["fades"])
+        return [UUID(bytes=memory_id) for memory_id in ids_of(self.table[rows])]
+
+    def set_readings(self, readings: Mapping[UUID, tuple[int, datetime]]) -> None:
+        """Set how often some memories were read, and when last."""
+        rows = np.flatnonzero(self.alive & self.table["fades"])
+        for row, memory_id in zip(rows.tolist(), ids_of(self.table[rows]), strict=True):
+            if (reading := readings.get(UUID(bytes=memory_id))) is not None:
+                turn = self.table[row]
+                turn["reads"], turn["used"] = reading[0], max(int(turn["updated"]), moment_of(reading[1]))
+
+    def counted(self) -> dict[str, LifeCounts]:
+        """Return what the rows add up to, for comparison with what the database counts."""
+        details = self.details[self.alive]
+        return {
+            life: LifeCounts(
+                int(of_life.sum()),
+                int(details["length"][of_life].sum()),
+                self.counts.get(life, LifeCounts()).next_place,
+                int(details["vector"][of_life].sum()),
+            )
+            for number, life in enumerate(LIVES)
+            if (of_life := details["life"] == number).any()
+        }
+
+    def placed_from(self, life: str, place: int) -> int:
+        """Return how many memories of a life are at `place` or later."""
+        details = self.details[self.alive]
+        return int(((details["life"] == LIVES.index(life)) & (details["place"] >= place)).sum())
+
+    def rows_at(self, life: int, places: Positions) -> RowNumbers:
+        return self._at[life][places].astype(np.int64)
+
+    def entries(self, terms: Sequence[str]) -> tuple[npt.NDArray[np.int64], RowNumbers, Packed]:
+        """Return where some words occur: the number of the word, the row, how often."""
+        wanted = hashes_of(terms)
+        at = np.minimum(np.searchsorted(self._hashes, wanted), max(len(self._hashes) - 1, 0))
+        which: list[npt.NDArray[np.int64]] = []
+        parts: list[slice] = []
+        for number, place in enumerate(at.tolist()):
+            if len(self._hashes) and self._hashes[place] == wanted[number]:
+                part = slice(int(self._starts[place]), int(self._starts[place + 1]))
+                which.append(np.full(part.stop - part.start, number, dtype=np.int64))
+                parts.append(part)
+        tail = self._tail.values
+        order = np.argsort(wanted)
+        found = np.minimum(np.searchsorted(wanted[order], tail["word"]), max(len(wanted) - 1, 0))
+        there = np.flatnonzero(wanted[order][found] == tail["word"]) if len(wanted) else np.zeros(0, dtype=np.int64)
+        return (
+            np.concatenate([*which, order[found[there]]]),
+            np.concatenate([*(self._holders[part] for part in parts), tail["row"][there]]).astype(np.int64),
+            np.concatenate([*(self._times[part] for part in parts), tail["count"][there]]),
+        )
+
+    def vocabulary(self, selected: npt.NDArray[np.bool_], beginnings: Sequence[str]) -> Vocabulary:
+        """Return the words of the selected rows that start with one of `beginnings`."""
+        begins = tuple(beginnings)
+        return Vocabulary({word for word in self._words_of(selected) if word.startswith(begins)})
+
+    def _words_of(self, selected: npt.NDArray[np.bool_]) -> set[str]:
+        tail = self._tail.values
+        there = tail["word"][selected[tail["row"]]]
+        if len(self._holders):
+            there = np.concatenate(
+                (self._hashes[np.maximum.reduceat(selected[self._holders], self._starts[:-1])], there)
+            )
+        held = set(there.tolist())
+        letters = self._letters.values.tobytes().decode()
+        return {word for word in letters.split() if (hash(word) or 1) in held}
+
+    def turns_of(self, session: int) -> RowNumbers:
+        """Return the rows of a conversation in order."""
+        sessions = self.table["session"][self._order]
+        return self._order[np.searchsorted(sessions, session) : np.searchsorted(sessions, session, side="right")]
+
+    def with_key(self, namespace: str, key: str) -> RowNumbers:
+        details = self.details
+        wanted = hashes_of((namespace, key))
+        named = (details["namespace"] == wanted[0]) & (details["key"] == wanted[1])
+        return np.flatnonzero(named & self.alive & (details["life"] != LIVES.index("superseded")))
+
+    def sentences_of(self, rows: RowNumbers) -> Floats:
+        return self._sentences.values[rows].astype(np.float32)
+
+    def tokens_of(self, rows: RowNumbers) -> list[Packed]:
+        starts, counts = self.details["tokens_at"][rows], self.table["tokens"][rows] // TOKEN_BYTES
+        tokens = self._tokens.values
+        return [tokens[start : start + count] for start, count in zip(starts.tolist(), counts.tolist(), strict=True)]
+
+    def _add_words(self, first: int, words: Sequence[str], counts: Sequence[bytes]) -> None:
+        every = " ".join(words).split(" ")
+        hashes = hashes_of(every)
+        entries = np.zeros(sum(map(len, counts)), dtype=self._tail.values.dtype)
+        # A memory without words has an empty text, which is no word.
+        named = np.fromiter(map(bool, every), dtype=bool, count=len(every))
+        entries["word"] = hashes[named]
+        entries["row"] = first + np.repeat(np.arange(len(counts)), [len(each) for each in counts])
+        entries["count"] = np.frombuffer(b"".join(counts), dtype=np.uint8)
+        unique, at = np.unique(entries["word"], return_index=True)
+        known = np.isin(unique, self._hashes) | np.isin(unique, self._tail.values["word"])
+        texts = [word for word in every if word]
+        new = "".join(f"{texts[place]} " for place in at[~known].tolist())
+        self._letters.add(np.frombuffer(new.encode(), dtype=np.uint8))
+        self._tail.add(entries)
+        if len(self._tail.values) > LEAST_TAIL + len(self._holders) // 8:
+            self._merge()
+
+    def _merge(self) -> None:
+        """Sort the new entries into the lists, without the rows that are gone."""
+        tail = self._tail.values
+        words = np.concatenate((np.repeat(self._hashes, np.diff(self._starts)), tail["word"]))
+        rows, times = np.concatenate((self._holders, tail["row"])), np.concatenate((self._times, tail["count"]))
+        keep = self.alive[rows]
+        words, rows, times = words[keep], rows[keep], times[keep]
+        order = np.argsort(words, kind="stable")
+        words, self._holders, self._times = words[order], rows[order], times[order]
+        self._hashes, starts = np.unique(words, return_index=True)
+        self._starts = np.append(starts, len(words)).astype(np.int64)
+        self._tail = Growing(tail.dtype)
+
+    def _add_turns(self, rows: RowNumbers) -> None:
+        """Put rows among the turns, which are ordered by conversation, time and id."""
+        table = self.table
+        if len(rows) > MANY_ROWS:
+            every = np.concatenate((self._order, rows))
+            keys = (table[name][every] for name in ("low", "high", "begins", "session"))
+            self._order = every[np.lexsort(tuple(keys))]
+            return
+        for row in rows.tolist():
+            turn = table[row]
+            start = int(np.searchsorted(table["session"][self._order], turn["session"]))
+            others = table[self.turns_of(int(turn["session"]))]
+            before = (others["begins"] < turn["begins"]) | (
+                (others["begins"] == turn["begins"])
+                & ((others["high"] < turn["high"]) | ((others["high"] == turn["high"]) & (others["low"] < turn["low"])))
+            )
+            self._order = np.insert(self._order, start + int(before.sum()), row)
+
+
+def _placed(at: npt.NDArray[np.int32], places: npt.NDArray[np.int32], rows: RowNumbers) -> npt.NDArray[np.int32]:
+    """Return the rows by place, with some more."""
+    if not len(places):
+        return at
+    grown = np.full(max(len(at), int(places.max()) + 1), -1, dtype=np.int32)
+    grown[: len(at)] = at
+    grown[places] = rows
+    return grown

@@ -1,0 +1,272 @@
+"""Hold the arrays of the audiences that are being asked, and bring them up to date (ADR 58).
+
+An audience that is asked again within a minute is read into memory in the background. Before each answer the database
+says whether its version is still that of the arrays; if not, the memories that the log says were changed are read
+again. Rows are always read under the row security of the scope that asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from keeps.base.cache.ttl_cache import TtlCache
+from keeps.base.scope import Scope
+from keeps.base.telemetry.logs import log
+from keeps.memory.recall import store
+from keeps.memory.recall.index import LIVES, AudienceIndex
+from keeps.memory.recall.store import AudienceState
+from keeps.store.db.session import Database, Tx, taking_long
+from keeps_client.errors import KeepsError
+
+ASKED_SECONDS = 60.0
+"""An audience that is asked twice within this time is held."""
+UNUSED_SECONDS = 600.0
+SWEEP_SECONDS = 20.0
+"""Time after which arrays are compared with the database though nobody asks: what was erased is gone soon after."""
+BUILDS = 2
+"""Audiences that are read at once."""
+PLACES_AT_ONCE = 1_000
+MOST_CHANGES = 2_000
+"""Number of changed memories above which an audience is read again as a whole."""
+BYTES_OF_A_MEMORY, BYTES_OF_A_WORD = 1_100, 75
+"""Approximate size of a memory in the arrays, and of each of its words, for the decision whether an audience fits."""
+Key = tuple[str, str, str]
+"""Cell, tenant and audience."""
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """The arrays of an audience, and who last asked for it."""
+
+    index: AudienceIndex
+    scope: Scope
+    used_at: float = field(default_factory=time.monotonic)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    readers: int = 0
+    dropped: bool = False
+
+
+class AudienceIndexes:
+    """The audiences that this process holds, up to `room` bytes; the least recently asked go first."""
+
+    def __init__(self, database: Database, model: str, dimensions: int, room: int) -> None:
+        self._database = database
+        self._model = model
+        self._dimensions = dimensions
+        self._room = room
+        self._held: OrderedDict[Key, Held] = OrderedDict()
+        self._asked: TtlCache[tuple[str, str], bool] = TtlCache(100_000, ASKED_SECONDS)
+        self._too_large: TtlCache[Key, bool] = TtlCache(10_000, UNUSED_SECONDS, renewed=False)
+        self._builds: dict[Key, asyncio.Task[None]] = {}
+        self._slots = asyncio.Semaphore(BUILDS)
+        self._sweeping: asyncio.Task[None] | None = None
+
+    @property
+    def size(self) -> int:
+        """Size of all arrays in bytes."""
+        return sum(held.index.size for held in self._held.values())
+
+    @contextmanager
+    def reading(self, scope: Scope) -> Generator[list[AudienceIndex] | None]:
+        """Give the tenant's and the user's arrays for one question; None if one of them is not held."""
+        helds = [held for key in self._keys(scope) if (held := self._held.get(key)) is not None]
+        if len(helds) < 2:
+            yield None
+            return
+        for key, held in zip(self._keys(scope), helds, strict=True):
+            held.used_at, held.scope = time.monotonic(), scope
+            held.readers += 1
+            self._held.move_to_end(key)
+        try:
+            yield [held.index for held in helds]
+        finally:
+            for held in helds:
+                held.readers -= 1
+                _clear(held)
+
+    def note(self, scope: Scope) -> None:
+        """Note that a user asked; if it is not the first time, hold their audiences."""
+        if self._database.cell_of(scope.tenant_id) is None:
+            return
+        who = scope.tenant_id, scope.user_id
+        if self._asked.get(who) is None:
+            self._asked.put(who, True)
+            return
+        for key in self._keys(scope):
+            if key not in self._held and key not in self._builds and self._too_large.get(key) is None:
+                self._builds[key] = asyncio.get_running_loop().create_task(self._build(key, scope))
+
+    async def catch_up(self, scope: Scope, versions: Sequence[int] = ()) -> bool:
+        """Bring the arrays up to date, unless another question has since they had `versions`.
+
+        Return whether they are held and current.
+        """
+        helds = [held for key in self._keys(scope) if (held := self._held.get(key)) is not None]
+        async with contextlib.AsyncExitStack() as locks:
+            for held in helds:
+                await locks.enter_async_context(held.lock)
+            if versions and versions != [held.index.version for held in helds]:
+                return len(helds) == 2
+            async with self._database.snapshot(scope) as tx:
+                names = [held.index.audience for held in helds]
+                sequence, states = await store.index_state(tx, names, self._model, self._dimensions)
+                for held in helds:
+                    state = states[held.index.audience]
+                    current = state.version == held.index.version or await self._apply(tx, held, state)
+                    held.index.sequence = sequence
+                    if not current:
+                        self._drop(self._key(scope, held.index.audience))
+        return len(helds) == 2 and not any(held.dropped for held in helds)
+
+    def forget(self, tenant_id: str) -> None:
+        """Drop what is held of a tenant, after an erasure."""
+        for key in [key for key in self._held if key[1] == tenant_id]:
+            self._drop(key)
+        for key, build in self._builds.items():
+            if key[1] == tenant_id:
+                build.cancel()
+
+    async def settle(self) -> None:
+        """Wait until the audiences that are being read are held."""
+        while self._builds:
+            await asyncio.gather(*self._builds.values(), return_exceptions=True)
+
+    async def close(self) -> None:
+        tasks = [*self._builds.values(), *([self._sweeping] if self._sweeping is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for key in list(self._held):
+            self._drop(key)
+
+    async def sweep(self) -> None:
+        """Drop arrays that nobody uses or whose audience is gone, and bring the others up to date."""
+        for cell in {key[0] for key in self._held}:
+            keys = [key for key in self._held if key[0] == cell]
+            versions = await store.audience_versions(self._database, cell, [key[1:] for key in keys])
+            for key in keys:
+                held = self._held.get(key)
+                if held is None:
+                    continue
+                version = versions.get(key[1:], 0)
+                unused = held.used_at < time.monotonic() - UNUSED_SECONDS
+                if unused or (version == 0 and len(held.index)):
+                    self._drop(key)
+                elif version != held.index.version:
+                    await self._refresh(key, held)
+        for held in list(self._held.values()):
+            await self._read_readings(held)
+            if held.index.has_gone and not held.readers:
+                held.index.scrub()
+
+    def _keys(self, scope: Scope) -> list[Key]:
+        return [self._key(scope, audience) for audience in ("", scope.user_id)]
+
+    def _key(self, scope: Scope, audience: str) -> Key:
+        return self._database.cell_of(scope.tenant_id) or "", scope.tenant_id, audience
+
+    async def _build(self, key: Key, scope: Scope) -> None:
+        """Read an audience into memory."""
+        try:
+            async with self._slots:
+                with taking_long():
+                    async with self._database.snapshot(scope) as tx:
+                        index = await self._read(tx, key[2])
+        except KeepsError as error:
+            log().warning("an audience was not read into memory", error=error.code)
+        else:
+            if index is None:
+                self._too_large.put(key, True)
+                return
+            self._held[key] = Held(index, scope)
+            self._make_room()
+            if self._sweeping is None or self._sweeping.done():
+                self._sweeping = asyncio.get_running_loop().create_task(self._sweep_now_and_then())
+        finally:
+            self._builds.pop(key, None)
+
+    async def _read(self, tx: Tx, audience: str) -> AudienceIndex | None:
+        """Return an audience in arrays; None if it is too large."""
+        sequence, states = await store.index_state(tx, [audience], self._model, self._dimensions)
+        state = states[audience]
+        memories, words = (sum(getattr(each, name) for each in state.counts.values()) for name in ("memories", "words"))
+        if memories * BYTES_OF_A_MEMORY + words * BYTES_OF_A_WORD > self._room // 2:
+            return None
+        index = AudienceIndex(audience, self._dimensions)
+        for life in LIVES:
+            counted = state.counts.get(life)
+            for start in range(0, 0 if counted is None else counted.next_place, PLACES_AT_ONCE):
+                places = {(audience, life): range(start, start + PLACES_AT_ONCE)}
+                read = dict(await store.index_rows(tx, places, (), self._model))
+                await asyncio.to_thread(index.add, read)
+        index.version, index.sequence, index.counts = state.version, sequence, state.counts
+        return index if _agrees(index, state) else None
+
+    async def _apply(self, tx: Tx, held: Held, state: AudienceState) -> bool:
+        """Apply what changed since the arrays were current. Return whether they agree with the database."""
+        index, before = held.index, held.index.counts
+        changed = await store.index_changes(tx, index.audience, index.sequence, MOST_CHANGES)
+        if not changed or len(changed) == MOST_CHANGES:
+            return False
+        read = dict(await store.index_rows(tx, {}, changed, self._model))
+        index.remove([memory_id.bytes for memory_id in changed])
+        index.add(read)
+        index.version, index.counts = state.version, state.counts
+        placed = all(
+            index.placed_from(life, before[life].next_place) == state.counts[life].next_place - before[life].next_place
+            for life in LIVES
+            if life in before and life in state.counts
+        )
+        return placed and _agrees(index, state)
+
+    async def _refresh(self, key: Key, held: Held) -> None:
+        try:
+            await self.catch_up(held.scope)
+        except KeepsError:
+            self._drop(key)
+
+    async def _read_readings(self, held: Held) -> None:
+        """Read how often fading memories were read: no event says it."""
+        fading = held.index.fading()
+        if fading and held.used_at > time.monotonic() - ASKED_SECONDS:
+            try:
+                async with self._database.scoped(held.scope) as tx:
+                    held.index.set_readings(await store.index_readings(tx, fading))
+            except KeepsError as error:
+                log().warning("how memories were read is not known", error=error.code)
+
+    async def _sweep_now_and_then(self) -> None:
+        while self._held:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                await self.sweep()
+            except KeepsError as error:
+                log().warning("arrays of audiences were not compared with the database", error=error.code)
+
+    def _make_room(self) -> None:
+        while self.size > self._room:
+            self._drop(next(iter(self._held)))
+
+    def _drop(self, key: Key) -> None:
+        held = self._held.pop(key, None)
+        if held is not None:
+            held.dropped = True
+            _clear(held)
+
+
+def _clear(held: Held) -> None:
+    """Overwrite arrays that were dropped, when no question reads them any more."""
+    if held.dropped and not held.readers:
+        held.index.clear()
+
+
+def _agrees(index: AudienceIndex, state: AudienceState) -> bool:
+    """Return whether the arrays add up to what the database counts."""
+    counted = index.counted()
+    return counted == {life: each for life, each in state.counts.items() if life in LIVES and each.memories}

@@ -1,0 +1,205 @@
+"""Recall from arrays: the same hits in the same order with the same numbers as from the database."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from keeps.base.scope import Scope
+from keeps.engine import Keeps
+from keeps.memory.indexing.service import Indexer
+from keeps.memory.memories.service import MemoryService
+from keeps.memory.recall.indexes import AudienceIndexes
+from keeps.memory.recall.service import RecallService
+from keeps_client.models import RecallRequest
+from tests.embedding import HashedWords
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WORDS = (
+    "harbour lamp winter copper garden letter signal orchard engine river bridge tomato field morning rain book farm"
+    " weight dinner guitar ticket doctor budget deadline"
+).split()
+NAMES = "Nina Jürgen Aoife Przybylski".split()
+
+
+class SetClock:
+    """A clock that stands still until it is set on."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+async def arrays(app_url: str, clock: SetClock) -> AsyncIterator[Keeps]:
+    """An engine that answers from arrays once it has been asked."""
+    async with Keeps.open(database_url=app_url, embedder=HashedWords(), clock=clock) as keeps:
+        yield keeps
+
+
+@pytest.fixture
+async def plain(app_url: str, clock: SetClock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Keeps]:
+    """An engine that always answers from the database."""
+    async with Keeps.open(database_url=app_url, embedder=HashedWords(), clock=clock) as keeps:
+        monkeypatch.setattr(keeps.service(AudienceIndexes), "note", lambda _: None)
+        # Vectors come when the test says so.
+        monkeypatch.setattr(keeps.service(MemoryService), "_notice", lambda _: None)
+        yield keeps
+
+
+async def held(keeps: Keeps, scope: Scope) -> None:
+    """Have the audiences of a scope held."""
+    indexes = keeps.service(AudienceIndexes)
+    for _ in range(2):
+        indexes.note(scope)
+    await indexes.settle()
+    with indexes.reading(scope) as both:
+        assert both is not None
+
+
+async def answers(keeps: Keeps, scope: Scope, request: RecallRequest) -> tuple[list[dict[str, Any]], bool]:
+    found = await keeps.service(RecallService).recall(scope, request, counted=False)
+    return [hit.model_dump() for hit in found.hits], found.nothing_known
+
+
+def differences(got: Any, expected: Any, where: str = "") -> Iterator[str]:
+    """Yield where two answers differ, for the message of a failed test."""
+    if isinstance(got, dict) and isinstance(expected, dict):
+        for name in expected:
+            yield from differences(got.get(name), expected[name], f"{where}.{name}")
+    elif isinstance(got, list | tuple) and isinstance(expected, list | tuple) and len(got) == len(expected):
+        for number, (one, other) in enumerate(zip(got, expected, strict=True)):
+            yield from differences(one, other, f"{where}[{number}]")
+    elif got != expected:
+        yield f"{where}: {got!r} instead of {expected!r}"
+
+
+def text_of(chance: random.Random) -> str:
+    some = " ".join(chance.choices(WORDS, k=chance.randint(3, 12)))
+    return chance.choice(
+        [
+            f"I moved the {some}.",
+            f"I prefer {some} and never {chance.choice(WORDS)}",
+            f"The deadline of {chance.choice(WORDS)} is {chance.choice(NAMES)} {chance.randint(1, 9)}",
+            f"When did {chance.choice(NAMES)} see the {some}?",
+            f"We increased the budget to ${chance.randint(100, 900)} for {some}.",
+            f"{chance.choice(NAMES)} said: {some}",
+            f"{some} " * chance.choice((1, 1, 30)),
+        ]
+    )
+
+
+def memory_of(chance: random.Random, number: int) -> dict[str, Any]:
+    said: dict[str, Any] = {"content": f"{text_of(chance)} {number}", "kind": chance.choice(["semantic", "episodic"])}
+    if chance.random() < 0.6:
+        said["session_id"] = f"s{number // 9}"
+        said["role"] = chance.choice(["user", "assistant"])
+    if chance.random() < 0.4:
+        said["metadata"] = {"speaker": chance.choice(NAMES)}
+    if chance.random() < 0.3:
+        said["visibility"] = "tenant"
+    if chance.random() < 0.2:
+        said["valid_from"] = START - timedelta(hours=chance.randint(1, 900))
+    if chance.random() < 0.1:
+        said["expires_at"] = START + timedelta(minutes=chance.randint(1, 30))
+    if chance.random() < 0.1:
+        said |= {"namespace": "facts", "key": f"k{chance.randint(1, 9)}"}
+    said["importance"] = chance.random()
+    said["agent_id"] = chance.choice([None, "one", "two"])
+    return said
+
+
+def request_of(chance: random.Random) -> RecallRequest:
+    words = " ".join(chance.choices(WORDS, k=chance.randint(1, 5)))
+    query = chance.choice(
+        [
+            f"When did {chance.choice(NAMES)} see the {words}?",
+            f"What is the deadline of {chance.choice(WORDS)}?",
+            f"What is the budget for {words}?",
+            f"Can you recommend a {words}?",
+            f"przybilski harbuor {words}",
+            "facts/k3",
+            words,
+            f"{words} in February 2026",
+        ]
+    )
+    narrowed: dict[str, Any] = chance.choice(
+        [
+            {},
+            {},
+            {},
+            {"kinds": ("episodic",)},
+            {"agent_id": "one", "min_importance": 0.3},
+            {"session_id": f"s{chance.randint(0, 9)}"},
+            {"since": START - timedelta(hours=400), "until": START - timedelta(hours=20)},
+            {"valid_at": START - timedelta(hours=100)},
+            {"include_superseded": True, "include_archived": True},
+            {"scope": chance.choice(["own", "shared", "persistent", "indexed"])},
+            {"layers": ("short_term",), "namespace": None},
+            {"namespace": "facts"},
+            {"rerank": False},
+        ]
+    )
+    return RecallRequest(query=query, limit=chance.choice([1, 5, 10, 40]), explain=chance.random() < 0.5, **narrowed)
+
+
+async def change(keeps: Keeps, scope: Scope, chance: random.Random, number: int) -> None:
+    """Do something that changes what recall finds."""
+    memory = keeps.memory(scope)
+    listed = (await memory.list(limit=100)).items
+    known = [each.memory_id for each in listed if each.user_id == scope.user_id]
+    match chance.randrange(9) if known else 0:
+        case 0 | 1:
+            batch = [memory_of(chance, number * 100 + each) for each in range(chance.randint(1, 6))]
+            await memory.remember_many(batch, index=chance.choice(["now", "later"]))
+        case 2:
+            await memory.update(chance.choice(known), content=text_of(chance))
+        case 3:
+            await memory.update(chance.choice(known), visibility=chance.choice(["private", "tenant"]))
+        case 4:
+            await memory.forget(chance.choice(known), hard=chance.random() < 0.5)
+        case 5:
+            gone = chance.choice(known)
+            await memory.forget(gone)
+            if chance.random() < 0.5:
+                await memory.restore(gone)
+        case 6:
+            await memory.update(chance.choice(known), importance=chance.random())
+        case 7:
+            turns = [{"role": role, "content": text_of(chance)} for role in ("user", "assistant")]
+            await memory.store_exchange(turns, session_id=f"said-{number}")
+        case _:
+            await keeps.service(Indexer).index_user(scope)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_arrays_give_the_hits_of_the_database_to_the_last_digit(
+    arrays: Keeps, plain: Keeps, clock: SetClock, tenant: str, seed: int
+) -> None:
+    chance = random.Random(seed)
+    alice, bob = Scope(tenant, "alice"), Scope(tenant, "bob")
+    for scope in (alice, bob):
+        await plain.memory(scope).remember_many([memory_of(chance, number) for number in range(120)], index="now")
+        await held(arrays, scope)
+    compared = 0
+    for number in range(16):
+        await change(plain, chance.choice([alice, bob]), chance, number)
+        clock.now += timedelta(minutes=chance.randint(0, 3))
+        for scope in (alice, bob):
+            request = request_of(chance)
+            expected = await answers(plain, scope, request)
+            got = await answers(arrays, scope, request)
+            assert got == expected, "\n".join([str(number), repr(request), *list(differences(got, expected))[:9]])
+            compared += len(expected[0])
+    assert compared > 50
