@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
+from keeps.base.assembling import assembled
 from keeps.base.clock import new_id
 from keeps.base.cooperative import cooperative_map
 from keeps.base.cursors import Place
@@ -19,7 +20,7 @@ from keeps.base.scope import Scope
 from keeps.base.text.packing import NO_WORDS, Packed, pack
 from keeps.base.text.searched import searched_words
 from keeps.memory.memories.retention import fades_at, retention
-from keeps.memory.memories.types import MEMORY, MemoryRow
+from keeps.memory.memories.types import MEMORY, SHOWN, MemoryRow
 from keeps.models.embedder import Embedding
 from keeps.store.db.session import Row, Tx
 from keeps.store.db.size_limits import fetch_page
@@ -340,33 +341,35 @@ async def revive(tx: Tx, memory_ids: Collection[UUID], at: datetime) -> None:
 JSON_COLUMNS = ("metadata", "value")
 
 
-def memory_from_row(row: Row | dict[str, object], now: datetime | None = None) -> Memory:
+def memory_from_row(row: Row, now: datetime | None = None) -> Memory:
     """Return a row as the model that callers see, without validation: it was validated when written.
 
     `now`: adds the memory's life; the row then needs its access counts.
     """
-    values = dict(row)
-    count, last_accessed_at = values.pop("access_count", None), values.pop("last_accessed_at", None)
-    if now is not None:
-        values["life"] = _life_of(values, count or 0, last_accessed_at, now)
-    values.pop("content_hash", None)
+    values: dict[str, Any] = {name: row[name] for name in SHOWN}
     values["metadata"] = json.loads(values["metadata"])
     values["value"] = None if values["value"] is None else json.loads(values["value"])
     values["tags"] = tuple(values["tags"])
-    return Memory.model_construct(**values)
+    values["life"] = None
+    if now is not None:
+        values["life"] = _life_of(values, row["access_count"] or 0, row["last_accessed_at"], now)
+    return assembled(Memory, values)
 
 
 def _life_of(values: Mapping[str, Any], count: int, last_accessed_at: datetime | None, now: datetime) -> Life:
     if values["layer"] != "short_term":
-        return Life.model_construct(
-            access_count=count, last_accessed_at=last_accessed_at, retention=None, fades_at=None
+        return assembled(
+            Life, {"access_count": count, "last_accessed_at": last_accessed_at, "retention": None, "fades_at": None}
         )
     used = max(values["updated_at"], last_accessed_at) if last_accessed_at else values["updated_at"]
-    return Life.model_construct(
-        access_count=count,
-        last_accessed_at=last_accessed_at,
-        retention=retention(values["importance"], count, used, now),
-        fades_at=fades_at(values["importance"], count, used),
+    return assembled(
+        Life,
+        {
+            "access_count": count,
+            "last_accessed_at": last_accessed_at,
+            "retention": retention(values["importance"], count, used, now),
+            "fades_at": fades_at(values["importance"], count, used),
+        },
     )
 
 

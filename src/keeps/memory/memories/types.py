@@ -76,7 +76,7 @@ class MemoryRow:
     @classmethod
     def of(cls, memory: Memory) -> Self:
         """Return the row of a memory as callers see it, with an empty hash."""
-        return cls(**{name: getattr(memory, name) for name in _SHOWN}, content_hash=b"")
+        return cls(**{name: getattr(memory, name) for name in SHOWN}, content_hash=b"")
 
     def evolve(self, **changes: Any) -> Self:
         """Return a copy with some values changed."""
@@ -92,7 +92,7 @@ class MemoryRow:
 
     def as_memory(self) -> Memory:
         """Return the memory as callers see it, without validation: it was validated when written."""
-        return Memory.model_construct(**{name: getattr(self, name) for name in _SHOWN})
+        return Memory.model_construct(**{name: getattr(self, name) for name in SHOWN})
 
     @property
     def audience(self) -> str:
@@ -114,7 +114,7 @@ class MemoryRow:
 
 
 NAMES = tuple(field.name for field in fields(MemoryRow))
-_SHOWN = tuple(name for name in NAMES if name != "content_hash")
+SHOWN = tuple(name for name in NAMES if name != "content_hash")
 _HINTS = get_type_hints(MemoryRow)
 _JSON = ("value", "metadata")
 

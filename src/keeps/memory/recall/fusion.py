@@ -127,7 +127,12 @@ def normalise(values: Scores) -> Scores:
     valid = values[~np.isnan(values)]
     if not len(valid) or valid.max() - valid.min() <= 1e-12:
         return np.where(np.isnan(values) | (values <= 0), 0.0, 1.0) if len(valid) else np.zeros(len(values))
-    return np.nan_to_num((values - valid.min()) / (valid.max() - valid.min()), nan=0.0)
+    return without_nan((values - valid.min()) / (valid.max() - valid.min()))
+
+
+def without_nan(values: Scores) -> Scores:
+    """Return the values with 0 for NaN."""
+    return np.where(np.isnan(values), 0.0, values)
 
 
 def alone(
@@ -213,7 +218,7 @@ def faded(token_counts: Scores) -> Scores:
 
 def repeats(asks: Scores, tokens: Scores) -> Scores:
     """Return how closely each message that only asks repeats the question, from 0 to 1."""
-    same = (np.nan_to_num(tokens, nan=0.0) - REPEATS_FROM) / (REPEATS_TO - REPEATS_FROM)
+    same = (without_nan(tokens) - REPEATS_FROM) / (REPEATS_TO - REPEATS_FROM)
     return asks * np.clip(same, 0.0, 1.0)
 
 
@@ -281,5 +286,5 @@ def _around(base: Scores, beside: Neighbours) -> Scores:
 
 
 def _part(name: str, raw: Scores, normalised: Scores, weight: Scores | float) -> Part:
-    weights = np.broadcast_to(np.asarray(weight, dtype=np.float64), normalised.shape)
+    weights = weight if isinstance(weight, np.ndarray) else np.full(len(normalised), weight)
     return Part(name, raw, normalised, weights, normalised * weights)

@@ -97,7 +97,8 @@ class AudienceIndex:
         self._removed = self._scrubbed_from = 0
         self.alive: npt.NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self._at = [np.full(0, -1, dtype=np.int32) for _ in LIVES]
-        self._order: RowNumbers = np.zeros(0, dtype=np.int64)
+        self.order: RowNumbers = np.zeros(0, dtype=np.int64)
+        """The rows of conversations, by conversation, time and id."""
         self._hashes: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._starts: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self._holders, self._times = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
@@ -120,7 +121,7 @@ class AudienceIndex:
     def size(self) -> int:
         """Size in bytes."""
         growing = self._table, self._details, self._sentences, self._tokens, self._tail, self._letters
-        fixed = self.alive, *self._at, self._order, self._hashes, self._starts, self._holders, self._times, self.signs
+        fixed = self.alive, *self._at, self.order, self._hashes, self._starts, self._holders, self._times, self.signs
         return sum(each.nbytes for each in growing) + sum(each.nbytes for each in fixed)
 
     def clear(self) -> None:
@@ -170,7 +171,7 @@ class AudienceIndex:
         if gone.any():
             self._removed += 1
             self.alive = self.alive & ~gone
-            self._order = self._order[self.alive[self._order]]
+            self.order = self.order[self.alive[self.order]]
 
     @property
     def has_gone(self) -> bool:
@@ -266,11 +267,6 @@ class AudienceIndex:
         letters = self._letters.values.tobytes().decode()
         return {word for word in letters.split() if (hash(word) or 1) in held}
 
-    def turns_of(self, session: int) -> RowNumbers:
-        """Return the rows of a conversation in order."""
-        sessions = self.table["session"][self._order]
-        return self._order[np.searchsorted(sessions, session) : np.searchsorted(sessions, session, side="right")]
-
     def with_key(self, namespace: str, key: str) -> RowNumbers:
         details = self.details
         wanted = hashes_of((namespace, key))
@@ -317,22 +313,23 @@ class AudienceIndex:
         self._tail = Growing(tail.dtype)
 
     def _add_turns(self, rows: RowNumbers) -> None:
-        """Put rows among the turns, which are ordered by conversation, time and id."""
+        """Put rows among the turns."""
         table = self.table
         if len(rows) > MANY_ROWS:
-            every = np.concatenate((self._order, rows))
+            every = np.concatenate((self.order, rows))
             keys = (table[name][every] for name in ("low", "high", "begins", "session"))
-            self._order = every[np.lexsort(tuple(keys))]
+            self.order = every[np.lexsort(tuple(keys))]
             return
         for row in rows.tolist():
             turn = table[row]
-            start = int(np.searchsorted(table["session"][self._order], turn["session"]))
-            others = table[self.turns_of(int(turn["session"]))]
+            sessions = table["session"][self.order]
+            start, end = (int(np.searchsorted(sessions, turn["session"], side=side)) for side in ("left", "right"))
+            others = table[self.order[start:end]]
             before = (others["begins"] < turn["begins"]) | (
                 (others["begins"] == turn["begins"])
                 & ((others["high"] < turn["high"]) | ((others["high"] == turn["high"]) & (others["low"] < turn["low"])))
             )
-            self._order = np.insert(self._order, start + int(before.sum()), row)
+            self.order = np.insert(self.order, start + int(before.sum()), row)
 
 
 def _placed(at: npt.NDArray[np.int32], places: npt.NDArray[np.int32], rows: RowNumbers) -> npt.NDArray[np.int32]:

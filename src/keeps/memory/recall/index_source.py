@@ -15,7 +15,7 @@ from keeps.memory.recall.arms import SMALL_AUDIENCE
 from keeps.memory.recall.conditions import Selection
 from keeps.memory.recall.index import LIVES, AudienceIndex, LifeCounts, RowNumbers
 from keeps.memory.recall.misspelt import Vocabulary
-from keeps.memory.recall.rows import Rows, Table, Turns, hashes_of, ids_of, moment_of
+from keeps.memory.recall.rows import Rows, Turns, hashes_of, ids_of, joined, moment_of
 from keeps.memory.recall.signs import Nearest
 from keeps.memory.recall.source import SEEN_AT_ONCE
 from keeps.memory.recall.store import COMMON_FROM
@@ -91,6 +91,31 @@ class Part:
             mask &= (details["user"] == hashes_of([selection.scope.user_id])[0]) == (request.scope == "own")
         return mask
 
+    @cached_property
+    def turns(self) -> tuple[RowNumbers, npt.NDArray[np.int64]]:
+        """Return the selected turns by conversation, in order, and the conversation of each."""
+        order = self.index.order
+        if len(order) and not (len(self.selected) == len(self.index) and self.selected[order].all()):
+            order = order[order < self.count]
+            order = order[self.selected[order]]
+        return order, self.table["session"][order]
+
+    def run_of(self, sessions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return where some conversations begin and end among the turns."""
+        every = self.turns[1]
+        return np.searchsorted(every, sessions), np.searchsorted(every, sessions, side="right")
+
+    def beside(
+        self, positions: Positions, first: npt.NDArray[np.intp], end: npt.NDArray[np.intp]
+    ) -> tuple[RowNumbers, Mask]:
+        """Return the rows before and after some turns, nearest first, (n, 4), and which of them exist."""
+        order = self.turns[0]
+        places = np.zeros(self.count, dtype=np.int64)
+        places[order] = np.arange(len(order))
+        near = places[self.rows_at(positions)][:, None] + np.array([-1, -2, 1, 2])
+        there = (near >= first[:, None]) & (near < end[:, None])
+        return order[np.where(there, near, 0)], there
+
     def rows_at(self, positions: Positions) -> RowNumbers:
         """Return the rows at positions of this part."""
         rows = np.zeros(len(positions), dtype=np.int64)
@@ -112,8 +137,9 @@ class IndexSource:
     def __init__(self, indexes: Sequence[AudienceIndex], selection: Selection) -> None:
         self._selection = selection
         self._parts: list[Part] = []
-        for index in indexes:
+        for index in [index for index in indexes if len(index)] or indexes[:1]:
             self._parts.append(Part(index, selection, self._parts[-1].end if self._parts else 0))
+        self._width = max(indexes[0].dimensions, 1)
         self.has_archived = any("archived" in index.counts for index in indexes)
 
     async def words(self, terms: Sequence[str], *, whole: bool) -> WordMatches:
@@ -165,28 +191,27 @@ class IndexSource:
         return self._gathered(chosen)
 
     async def around(self, rows: Rows, turns: Sequence[int]) -> tuple[Rows, Turns]:
-        ids = rows.ids()
-        beside: Turns = {}
-        others: list[set[int]] = [set() for _ in self._parts]
-        runs: dict[int, tuple[npt.NDArray[np.int64], RowNumbers, Table]] = {}
-        for turn in turns:
-            session = int(rows.table["session"][turn])
-            if session not in runs:
-                runs[session] = self._turns_of(session)
-            of, numbers, table = runs[session]
-            place = int(np.flatnonzero(table["low"] == rows.table["low"][turn])[0])
-            first, end = max(place - BESIDE, 0), place + 1 + BESIDE
-            names = ids_of(table[first:end])
-            beside[ids[turn]] = names[: place - first][::-1], names[place - first + 1 :]
-            for part, row in zip(of[first:end].tolist(), numbers[first:end].tolist(), strict=True):
-                others[part].add(row)
-        known = set(ids)
-        chosen: list[RowNumbers] = []
-        for part, each in zip(self._parts, others, strict=True):
-            found = np.array(sorted(each), dtype=np.int64)
-            new = [memory_id not in known for memory_id in ids_of(part.table[found])]
-            chosen.append(found[np.array(new, dtype=bool)])
-        return self._gathered(chosen), beside
+        ids, beside = rows.ids(), Turns()
+        chosen: list[list[RowNumbers]] = [[] for _ in self._parts]
+        asked = np.array(turns, dtype=np.int64)
+        sessions = rows.table["session"][asked]
+        runs = [part.run_of(sessions) for part in self._parts]
+        spread = np.sum([end > first for first, end in runs], axis=0) > 1
+        for part, (first, end), found in zip(self._parts, runs, chosen, strict=True):
+            mine = np.flatnonzero((end > first) & ~spread)
+            if len(mine):
+                numbers, there = part.beside(rows.positions[asked[mine]], first[mine], end[mine])
+                found.append(numbers[there])
+                names = ids_of(part.table[numbers.ravel()])
+                for place, turn in enumerate(asked[mine].tolist()):
+                    near = [names[4 * place + each] if there[place, each] else b"" for each in range(4)]
+                    beside[ids[turn]] = list(filter(None, near[:BESIDE])), list(filter(None, near[BESIDE:]))
+        for turn in asked[spread].tolist():
+            beside[ids[turn]] = self._beside_in_all(int(rows.table["session"][turn]), ids[turn], chosen)
+        known = rows.table["low"]
+        numbers = [np.concatenate([*found, np.zeros(0, dtype=np.int64)]) for found in chosen]
+        new = [each[~np.isin(part.table["low"][each], known)] for part, each in zip(self._parts, numbers, strict=True)]
+        return self._gathered(new), beside
 
     async def here(self, rows: Rows) -> Mask:
         return self._selection.current(rows)
@@ -254,19 +279,22 @@ class IndexSource:
             start = part.end
         return allowed
 
-    def _turns_of(self, session: int) -> tuple[npt.NDArray[np.int64], RowNumbers, Table]:
-        """Return the selected turns of a conversation in order: the part and row of each, and the rows themselves."""
+    def _beside_in_all(
+        self, session: int, turn: bytes, chosen: Sequence[list[RowNumbers]]
+    ) -> tuple[list[bytes], list[bytes]]:
+        """Return the turns beside one in a conversation that several parts hold, and add their rows to `chosen`."""
         rows: list[RowNumbers] = []
         for part in self._parts:
-            turns = part.index.turns_of(session)
-            turns = turns[turns < part.count]
-            rows.append(turns[part.selected[turns]])
-        table = np.concatenate([part.table[each] for part, each in zip(self._parts, rows, strict=True)])
+            first, end = part.run_of(np.array([session]))
+            rows.append(part.turns[0][first[0] : end[0]])
+        table = joined([part.table[each] for part, each in zip(self._parts, rows, strict=True)])
         of, numbers = np.repeat(np.arange(len(rows)), list(map(len, rows))), np.concatenate(rows)
-        if all(map(len, rows)):
-            order = np.lexsort((table["low"], table["high"], table["begins"]))
-            return of[order], numbers[order], table[order]
-        return of, numbers, table
+        order = np.lexsort((table["low"], table["high"], table["begins"]))
+        ids = ids_of(table[order])
+        place = ids.index(turn)
+        for each in order[max(place - BESIDE, 0) : place + 1 + BESIDE].tolist():
+            chosen[int(of[each])].append(numbers[each : each + 1])
+        return ids[max(place - BESIDE, 0) : place][::-1], ids[place + 1 : place + 1 + BESIDE]
 
     def _gathered(self, chosen: Sequence[RowNumbers]) -> Rows:
         """Return rows of each part that are selected and pass the filter, by id."""
@@ -275,8 +303,10 @@ class IndexSource:
             each[part.allowed[each] if filters else part.selected[each]]
             for part, each in zip(self._parts, map(np.unique, chosen), strict=True)
         ]
-        both = list(zip(self._parts, kept, strict=True))
-        table = np.concatenate([part.table[rows] for part, rows in both])
+        both = [(part, rows) for part, rows in zip(self._parts, kept, strict=True) if len(rows)]
+        if not both:
+            return Rows(sentences=np.zeros((0, self._width), dtype=np.float32))
+        table = joined([part.table[rows] for part, rows in both])
         order = np.lexsort((table["low"], table["high"]))
         tokens = [each for part, rows in both for each in part.index.tokens_of(rows)]
         return Rows(
@@ -284,5 +314,5 @@ class IndexSource:
             np.concatenate([part.positions[rows] for part, rows in both])[order],
             np.concatenate([part.index.sentences_of(rows) for part, rows in both])[order],
             np.concatenate([part.details["vector"][rows] for part, rows in both])[order],
-            np.concatenate([tokens[place] for place in order.tolist()]) if len(order) else Rows().tokens,
+            np.concatenate([tokens[place] for place in order.tolist()]),
         )

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keeps.memory.recall.fusion import Candidates, Part, Scores
+from keeps.memory.recall.fusion import Candidates, Part, Scores, without_nan
 
 FEATURES = {
     "tokens": 1,
@@ -144,7 +144,7 @@ def features_of(candidates: Candidates, parts: Sequence[Part], *, memories: int,
     count = len(candidates.tokens)
     total = np.sum([part.points for part in parts], axis=0)
     best = np.argsort(-total, kind="stable")[:BEST]
-    tokens = np.nan_to_num(candidates.tokens, nan=0.0)
+    tokens = without_nan(candidates.tokens)
     length = np.log(np.maximum(candidates.token_counts, 1.0))
     best_tokens = np.sort(tokens)[::-1][:10]
     of_question = (

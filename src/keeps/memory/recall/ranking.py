@@ -127,6 +127,11 @@ class Ranking:
             lambda one, other: float(sentences[one] @ sentences[other]),
         )
 
+    @property
+    def places(self) -> dict[bytes, int]:
+        """Return the position of each candidate, by its id."""
+        return {key: position for position, key in enumerate(self.candidates.keys)}
+
     def first(self, count: int) -> list[UUID]:
         return [self.rows.memory_id(position) for position in self.order[:count]]
 

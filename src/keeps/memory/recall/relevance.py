@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keeps.memory.recall import cues
-from keeps.memory.recall.fusion import Candidates, Scores, normalise
+from keeps.memory.recall.fusion import Candidates, Scores, normalise, without_nan
 
 MANY_WORDS = 16
 HIT_WEIGHTS = {
@@ -116,12 +116,12 @@ def relevances(candidates: Candidates, question: Question | None, *, nothing_kno
     by_words = np.where(np.isnan(near), np.round(candidates.words, 4), near)
     has_tokens = ~np.isnan(candidates.tokens)
     if question is not None and has_tokens.any():
-        tokens = np.nan_to_num(candidates.tokens, nan=0.0)
+        tokens = without_nan(candidates.tokens)
         beside = tokens.copy()
         np.maximum.at(beside, candidates.beside.of, tokens[candidates.beside.others])
         features = {
             "tokens": beside,
-            "vector": np.nan_to_num(candidates.vector, nan=0.0),
+            "vector": without_nan(candidates.vector),
             "words": candidates.words,
             "tokens_place": normalise(candidates.tokens),
             "vector_place": normalise(candidates.centred),

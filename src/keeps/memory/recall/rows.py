@@ -119,7 +119,7 @@ class Rows:
         if not len(others):
             return self
         return Rows(
-            np.concatenate((self.table, others.table)),
+            joined((self.table, others.table)),
             np.concatenate((self.positions, others.positions)),
             np.concatenate((self.sentences, others.sentences)),
             np.concatenate((self.has_vector, others.has_vector)),
@@ -153,6 +153,12 @@ def ids_of(table: Table) -> list[bytes]:
     halves = np.empty((len(table), 2), dtype=">u8")
     halves[:, 0], halves[:, 1] = table["high"], table["low"]
     return cut(halves.tobytes(), [16] * len(table))
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """Return the rows of several tables: `numpy.concatenate` compares all fields of each first."""
+    raw = f"V{tables[0].dtype.itemsize}"
+    return np.concatenate([table.view(raw) for table in tables]).view(tables[0].dtype)
 
 
 def hashes_of(texts: Iterable[str | None]) -> npt.NDArray[np.int64]:

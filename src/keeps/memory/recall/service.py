@@ -13,6 +13,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
+from keeps.base.assembling import assembled
 from keeps.base.cache.ttl_cache import TtlCache
 from keeps.base.clock import Clock
 from keeps.base.fairness import acting_for, current_tenant
@@ -259,8 +260,8 @@ class RecallService:
 
         `weights`: weights of the question's words.
         """
-        rows, place = ranking.rows, {ranking.rows.memory_id(each): each for each in ranking.order}
-        places = [(memory, place[memory.memory_id]) for memory in memories if memory.memory_id in place]
+        rows, place = ranking.rows, ranking.places if memories else {}
+        places = [(memory, place[memory.memory_id.bytes]) for memory in memories if memory.memory_id.bytes in place]
         marked = [(memory, rows.tokens_of(each)) for memory, each in places if rows.table["tokens"][each]]
         if not marked or not isinstance(self._embedder, ReadsInPieces):
             return {}
@@ -429,14 +430,19 @@ def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[H
     """Return the best memories that still exist, as hits."""
     request = ranking.request
     return [
-        Hit.model_construct(
-            memory=memories[memory_id],
-            score=float(ranking.total[position]),
-            provider_id="vector" if request.scope == "indexed" else "postgres",
-            tier=ranking.tier(position),
-            explanation=ranking.explanation(position, memories[memory_id].content) if request.explain else None,
-            relevance=_said(ranking.relevance[position]),
-            similarity=_said(ranking.similarity[position]),
+        assembled(
+            Hit,
+            {
+                "memory": memories[memory_id],
+                "score": float(ranking.total[position]),
+                "relevance": _said(ranking.relevance[position]),
+                "similarity": _said(ranking.similarity[position]),
+                "provider_id": "vector" if request.scope == "indexed" else "postgres",
+                "tier": ranking.tier(position),
+                "explanation": ranking.explanation(position, memories[memory_id].content) if request.explain else None,
+                "passage": None,
+                "newer_id": None,
+            },
         )
         for memory_id, position in zip(ranking.first(end), ranking.order, strict=False)
         if memory_id in memories
@@ -472,17 +478,17 @@ def _without_repeats(hits: Sequence[Hit]) -> list[Hit]:
 
 def _newer(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
     """Map each of a user's statements among the best hits to the newest later one about the same matter."""
-    position = {ranking.rows.memory_id(each): each for each in ranking.order}
+    position = ranking.places
     stated = [
         hit.memory
         for hit in hits[:COMPARED]
         if hit.memory.role in (None, "user")
         and origin_of(hit.memory.role, hit.memory.source, hit.memory.metadata) == "own"
         and hit.memory.content_type not in SUMMARIES
-        and hit.memory_id in position
+        and hit.memory_id.bytes in position
     ]
     stated.sort(key=lambda memory: memory.valid_from)
-    vectors = ranking.candidates.sentences[[position[memory.memory_id] for memory in stated]]
+    vectors = ranking.candidates.sentences[[position[memory.memory_id.bytes] for memory in stated]]
     similar = np.argwhere(np.triu(vectors @ vectors.T >= SAME_MATTER_SIMILARITY, 1)).tolist()
     terms: dict[int, frozenset[str]] = {}
     for place in {place for pair in similar for place in pair}:
