@@ -91,6 +91,8 @@ class AudienceIndex:
         self.version = 0
         self.sequence = 0
         self.counts: Mapping[str, LifeCounts] = {}
+        self.views: dict[tuple[str, ...], Any] = {}
+        """What questions share of this audience until the next change, by lives."""
         self._table, self._details = Growing(TABLE), Growing(DETAILS)
         self._sentences = Growing(np.float16, max(dimensions, 1))
         self._tokens = Growing(np.uint8, TOKEN_BYTES)
@@ -108,6 +110,11 @@ class AudienceIndex:
 
     def __len__(self) -> int:
         return len(self._table.values)
+
+    def settle(self, version: int, sequence: int, counts: Mapping[str, LifeCounts]) -> None:
+        """Note what the database says of the audience, after changes."""
+        self.version, self.sequence, self.counts = version, sequence, counts
+        self.views = {}
 
     @property
     def table(self) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from uuid import UUID
@@ -11,18 +11,18 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from keeps.memory.recall.arms import SMALL_AUDIENCE
 from keeps.memory.recall.conditions import Selection
-from keeps.memory.recall.index import LIVES, AudienceIndex, LifeCounts, RowNumbers
+from keeps.memory.recall.index import LIVES, AudienceIndex, RowNumbers
 from keeps.memory.recall.misspelt import Vocabulary
 from keeps.memory.recall.rows import Rows, Turns, hashes_of, ids_of, joined, moment_of
 from keeps.memory.recall.signs import Nearest
-from keeps.memory.recall.source import SEEN_AT_ONCE
 from keeps.memory.recall.store import COMMON_FROM
 from keeps.memory.recall.words import Positions, WordMatches, WordScores, matches_of
 from keeps.models.embedder import Floats
 from keeps_client.models import Memory, RecallRequest
 
+MANY_ROWS = 100_000
+"""Number of memories above which words and signs are compared in a thread."""
 BESIDE = 2
 """Number of turns before and after a turn that are read with it."""
 Mask = npt.NDArray[np.bool_]
@@ -39,33 +39,73 @@ def _over_graph(request: RecallRequest) -> bool:
     return "graph" in (request.providers or ())
 
 
-class Part:
-    """One audience as one question sees it.
+class View:
+    """The rows of some lives of an audience, as they were when a question came; questions share it until a change.
 
-    `selected`: its rows of the selected lives; `allowed`: those of them that also pass the filter.
-    `positions`: the position of each row.
+    `selected`: the rows of the lives. `positions`: the position of each row, from 0. `size`: number of positions.
+    `vectors`: the rows that have a vector; None for all.
+    `order`, `sessions`: the turns by conversation, in order, and the conversation of each.
     """
 
-    def __init__(self, index: AudienceIndex, selection: Selection, start: int) -> None:
+    def __init__(self, index: AudienceIndex, lives: Collection[str]) -> None:
         self.index = index
         self.count = len(index)
-        self.table, self.details = index.table, index.details
-        self._selection = selection
-        self.lives = [life for life in LIVES if life in selection.lives and life in index.counts]
-        sizes = [index.counts[life].next_place for life in self.lives]
-        *self.starts, self.end = accumulate(sizes, initial=start)
+        self.table, self.details, self.signs = index.table, index.details, index.signs
+        self.counts = index.counts
+        self.lives = [life for life in LIVES if life in lives and life in index.counts]
+        *self.starts, self.size = accumulate((index.counts[life].next_place for life in self.lives), initial=0)
         first = np.full(len(LIVES), -1, dtype=np.int64)
         for life, begin in zip(self.lives, self.starts, strict=True):
             first[LIVES.index(life)] = begin
         beginnings = first[self.details["life"]]
         self.selected: Mask = index.alive & (beginnings >= 0)
         self.positions: Positions = beginnings + self.details["place"]
+        with_vector = self.selected & self.details["vector"]
+        self.vectors = None if with_vector.all() else np.flatnonzero(with_vector)
+        self.order = index.order[self.selected[index.order]]
+        self.sessions = self.table["session"][self.order]
+        self._turns = np.zeros(self.count, dtype=np.int64)
+        self._turns[self.order] = np.arange(len(self.order))
+
+    def run_of(self, sessions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return where some conversations begin and end among the turns."""
+        return np.searchsorted(self.sessions, sessions), np.searchsorted(self.sessions, sessions, side="right")
+
+    def beside(
+        self, positions: Positions, first: npt.NDArray[np.intp], end: npt.NDArray[np.intp]
+    ) -> tuple[RowNumbers, Mask]:
+        """Return the rows before and after some turns, nearest first, (n, 4), and which of them exist."""
+        near = self._turns[self.rows_at(positions)][:, None] + np.array([-1, -2, 1, 2])
+        there = (near >= first[:, None]) & (near < end[:, None])
+        return self.order[np.where(there, near, 0)], there
+
+    def rows_at(self, positions: Positions) -> RowNumbers:
+        """Return the rows at some positions."""
+        if len(self.lives) == 1:
+            return self.index.rows_at(LIVES.index(self.lives[0]), positions)
+        rows = np.zeros(len(positions), dtype=np.int64)
+        of = np.searchsorted(np.array(self.starts), positions, side="right") - 1
+        for number, (life, start) in enumerate(zip(self.lives, self.starts, strict=True)):
+            here = of == number
+            rows[here] = self.index.rows_at(LIVES.index(life), positions[here] - start)
+        return rows
+
+
+class Part:
+    """One audience in one question. `start`: the position of its first memory. `allowed`: the rows that may answer."""
+
+    def __init__(self, view: View, selection: Selection, start: int) -> None:
+        self.view = view
+        self.start, self.end = start, start + view.size
+        self._selection = selection
 
     @cached_property
     def allowed(self) -> Mask:
-        selection, table, details = self._selection, self.table, self.details
+        selection, table, details = self._selection, self.view.table, self.view.details
+        if not selection.filters:
+            return self.view.selected
         request, moment = selection.request, moment_of(selection.request.valid_at or selection.now)
-        mask = self.selected & (table["expires"] > moment_of(selection.now))
+        mask = self.view.selected & (table["expires"] > moment_of(selection.now))
         begun = table["begins"] <= moment
         mask &= begun if request.valid_at else begun | (table["begins"] <= table["updated"])
         if not request.include_superseded:
@@ -91,42 +131,12 @@ class Part:
             mask &= (details["user"] == hashes_of([selection.scope.user_id])[0]) == (request.scope == "own")
         return mask
 
-    @cached_property
-    def turns(self) -> tuple[RowNumbers, npt.NDArray[np.int64]]:
-        """Return the selected turns by conversation, in order, and the conversation of each."""
-        order = self.index.order
-        if len(order) and not (len(self.selected) == len(self.index) and self.selected[order].all()):
-            order = order[order < self.count]
-            order = order[self.selected[order]]
-        return order, self.table["session"][order]
-
-    def run_of(self, sessions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Return where some conversations begin and end among the turns."""
-        every = self.turns[1]
-        return np.searchsorted(every, sessions), np.searchsorted(every, sessions, side="right")
-
-    def beside(
-        self, positions: Positions, first: npt.NDArray[np.intp], end: npt.NDArray[np.intp]
-    ) -> tuple[RowNumbers, Mask]:
-        """Return the rows before and after some turns, nearest first, (n, 4), and which of them exist."""
-        order = self.turns[0]
-        places = np.zeros(self.count, dtype=np.int64)
-        places[order] = np.arange(len(order))
-        near = places[self.rows_at(positions)][:, None] + np.array([-1, -2, 1, 2])
-        there = (near >= first[:, None]) & (near < end[:, None])
-        return order[np.where(there, near, 0)], there
+    def holds(self, positions: Positions) -> Mask:
+        """Return which positions are in this part."""
+        return (positions >= self.start) & (positions < self.end)
 
     def rows_at(self, positions: Positions) -> RowNumbers:
-        """Return the rows at positions of this part."""
-        rows = np.zeros(len(positions), dtype=np.int64)
-        of = np.searchsorted(np.array(self.starts), positions, side="right") - 1
-        for number, (life, start) in enumerate(zip(self.lives, self.starts, strict=True)):
-            here = of == number
-            rows[here] = self.index.rows_at(LIVES.index(life), positions[here] - start)
-        return rows
-
-    def of_life(self, life: str) -> LifeCounts:
-        return self.index.counts.get(life, LifeCounts())
+        return self.view.rows_at(positions - self.start)
 
 
 class IndexSource:
@@ -138,12 +148,14 @@ class IndexSource:
         self._selection = selection
         self._parts: list[Part] = []
         for index in [index for index in indexes if len(index)] or indexes[:1]:
-            self._parts.append(Part(index, selection, self._parts[-1].end if self._parts else 0))
+            view = view_of(index, selection.lives)
+            self._parts.append(Part(view, selection, self._parts[-1].end if self._parts else 0))
         self._width = max(indexes[0].dimensions, 1)
+        self._memories = sum(len(index) for index in indexes)
         self.has_archived = any("archived" in index.counts for index in indexes)
 
     async def words(self, terms: Sequence[str], *, whole: bool) -> WordMatches:
-        if sum(part.count for part in self._parts) > SMALL_AUDIENCE:
+        if self._memories > MANY_ROWS:
             return await asyncio.to_thread(self._words, terms, whole=whole)
         return self._words(terms, whole=whole)
 
@@ -152,7 +164,7 @@ class IndexSource:
 
     async def vocabularies(self, beginnings: Sequence[str]) -> list[Vocabulary]:
         def read() -> list[Vocabulary]:
-            return [part.index.vocabulary(part.selected, beginnings) for part in self._parts]
+            return [part.view.index.vocabulary(part.view.selected, beginnings) for part in self._parts]
 
         return await asyncio.to_thread(read)
 
@@ -163,7 +175,7 @@ class IndexSource:
         return WordScores(scored.positions[allowed], scored.text[allowed]).best(depth)
 
     async def nearest(self, sentence: Floats, passing: int, depth: int) -> Positions:
-        if sum(part.count for part in self._parts) > SEEN_AT_ONCE:
+        if self._memories > MANY_ROWS:
             return await asyncio.to_thread(self._nearest, sentence, passing, depth)
         return self._nearest(sentence, passing, depth)
 
@@ -173,20 +185,20 @@ class IndexSource:
     async def with_key(self, namespace: str, key: str) -> set[UUID]:
         found: set[UUID] = set()
         for part in self._parts:
-            rows = part.index.with_key(namespace, key)
+            rows = part.view.index.with_key(namespace, key)
             rows = rows[part.allowed[rows]] if self._selection.filters else rows
-            found.update(UUID(bytes=memory_id) for memory_id in ids_of(part.table[rows]))
+            found.update(UUID(bytes=memory_id) for memory_id in ids_of(part.view.table[rows]))
         return found
 
     async def rows(self, positions: Positions, memory_ids: set[UUID]) -> Rows:
         halves = np.array([(each.int >> 64, each.int & (1 << 64) - 1) for each in memory_ids], dtype=np.uint64)
         chosen: list[RowNumbers] = []
-        for number, part in enumerate(self._parts):
-            start = self._parts[number - 1].end if number else 0
-            rows = part.rows_at(positions[(positions >= start) & (positions < part.end)])
+        for part in self._parts:
+            rows = part.rows_at(positions[part.holds(positions)])
             if len(halves):
-                with_id = np.isin(part.table["low"], halves[:, 1]) & np.isin(part.table["high"], halves[:, 0])
-                rows = np.concatenate((rows, np.flatnonzero(with_id & part.selected)))
+                table = part.view.table
+                with_id = np.isin(table["low"], halves[:, 1]) & np.isin(table["high"], halves[:, 0])
+                rows = np.concatenate((rows, np.flatnonzero(with_id & part.view.selected)))
             chosen.append(rows)
         return self._gathered(chosen)
 
@@ -195,14 +207,15 @@ class IndexSource:
         chosen: list[list[RowNumbers]] = [[] for _ in self._parts]
         asked = np.array(turns, dtype=np.int64)
         sessions = rows.table["session"][asked]
-        runs = [part.run_of(sessions) for part in self._parts]
+        runs = [part.view.run_of(sessions) for part in self._parts]
         spread = np.sum([end > first for first, end in runs], axis=0) > 1
         for part, (first, end), found in zip(self._parts, runs, chosen, strict=True):
             mine = np.flatnonzero((end > first) & ~spread)
             if len(mine):
-                numbers, there = part.beside(rows.positions[asked[mine]], first[mine], end[mine])
+                positions = rows.positions[asked[mine]] - part.start
+                numbers, there = part.view.beside(positions, first[mine], end[mine])
                 found.append(numbers[there])
-                names = ids_of(part.table[numbers.ravel()])
+                names = ids_of(part.view.table[numbers.ravel()])
                 for place, turn in enumerate(asked[mine].tolist()):
                     near = [names[4 * place + each] if there[place, each] else b"" for each in range(4)]
                     beside[ids[turn]] = list(filter(None, near[:BESIDE])), list(filter(None, near[BESIDE:]))
@@ -210,7 +223,9 @@ class IndexSource:
             beside[ids[turn]] = self._beside_in_all(int(rows.table["session"][turn]), ids[turn], chosen)
         known = rows.table["low"]
         numbers = [np.concatenate([*found, np.zeros(0, dtype=np.int64)]) for found in chosen]
-        new = [each[~np.isin(part.table["low"][each], known)] for part, each in zip(self._parts, numbers, strict=True)]
+        new = [
+            each[~np.isin(part.view.table["low"][each], known)] for part, each in zip(self._parts, numbers, strict=True)
+        ]
         return self._gathered(new), beside
 
     async def here(self, rows: Rows) -> Mask:
@@ -218,38 +233,39 @@ class IndexSource:
 
     def _words(self, terms: Sequence[str], *, whole: bool) -> WordMatches:
         left_out = np.zeros(len(terms))
-        found: list[tuple[npt.NDArray[np.int64], Positions, Part, RowNumbers, npt.NDArray[np.uint8]]] = []
+        found: list[tuple[npt.NDArray[np.int64], Positions, View, RowNumbers, npt.NDArray[np.uint8]]] = []
         for part in self._parts:
-            which, rows, counts = part.index.entries(terms)
-            there = np.flatnonzero(rows < part.count)
-            there = there[part.selected[rows[there]]]
+            view = part.view
+            which, rows, counts = view.index.entries(terms)
+            there = np.flatnonzero(rows < view.count)
+            there = there[view.selected[rows[there]]]
             which, rows, counts = which[there], rows[there], counts[there]
             if not whole:
-                skipped = self._common(part, which, rows, len(terms))
+                skipped = self._common(view, which, rows, len(terms))
                 left_out += np.bincount(which[skipped], minlength=len(terms))
                 which, rows, counts = which[~skipped], rows[~skipped], counts[~skipped]
-            found.append((which, part.positions[rows], part, rows, counts))
+            found.append((which, view.positions[rows] + part.start, view, rows, counts))
         positions, matches = matches_of(
             len(terms),
             np.concatenate([which for which, *_ in found]),
             np.concatenate([where for _, where, *_ in found]),
-            np.concatenate([part.details["numbered"][rows] for *_, part, rows, _ in found]),
-            np.concatenate([np.minimum(part.details["length"][rows], 32_767) for *_, part, rows, _ in found]),
+            np.concatenate([view.details["numbered"][rows] for *_, view, rows, _ in found]),
+            np.concatenate([np.minimum(view.details["length"][rows], 32_767) for *_, view, rows, _ in found]),
             np.concatenate([counts for *_, counts in found]),
             self._parts[-1].end,
         )
-        counted = [part.of_life(life) for part in self._parts for life in part.lives]
+        counted = [part.view.counts[life] for part in self._parts for life in part.view.lives]
         memories, words = sum(each.memories for each in counted), sum(each.words for each in counted)
         return WordMatches(memories, words, positions, matches, left_out)
 
-    def _common(self, part: Part, which: npt.NDArray[np.int64], rows: RowNumbers, terms: int) -> Mask:
+    def _common(self, view: View, which: npt.NDArray[np.int64], rows: RowNumbers, terms: int) -> Mask:
         """Return the entries of words that most memories contain, as `recall_words` skips them."""
         skipped = np.zeros(len(which), dtype=bool)
-        for life in part.lives:
-            counted = part.of_life(life)
+        for life in view.lives:
+            counted = view.counts[life]
             if counted.memories <= COMMON_FROM or counted.vectors < counted.memories:
                 continue
-            of_life = part.details["life"][rows] == LIVES.index(life)
+            of_life = view.details["life"][rows] == LIVES.index(life)
             holders = np.bincount(which[of_life], minlength=terms)
             many = holders > max(COMMON_FROM, counted.memories // 2)
             if (~many & (holders > 0)).any():
@@ -259,24 +275,24 @@ class IndexSource:
     def _nearest(self, sentence: Floats, passing: int, depth: int) -> Positions:
         filters = self._selection.filters
         if filters:
-            passing = max(passing, sum(part.of_life(life).memories for part in self._parts for life in part.lives))
+            counted = [part.view.counts[life] for part in self._parts for life in part.view.lives]
+            passing = max(passing, sum(each.memories for each in counted))
         nearest, seen = Nearest(sentence, passing), 0
         for part in self._parts:
-            vector = part.selected & part.details["vector"]
-            seen += int(vector.sum())
-            allowed = part.allowed & vector if filters else vector
-            some = None if allowed.all() else np.flatnonzero(allowed)
-            nearest.see(part.positions, part.index.signs[:, : part.count], 0, some)
+            view = part.view
+            some = view.vectors
+            seen += view.count if some is None else len(some)
+            if filters:
+                some = np.flatnonzero(part.allowed & view.details["vector"])
+            nearest.see(view.positions, view.signs, part.start, some)
         best = nearest.best(seen)
         return best[:depth] if filters else best
 
     def _allowed_at(self, positions: Positions) -> Mask:
         allowed = np.zeros(len(positions), dtype=bool)
-        start = 0
         for part in self._parts:
-            here = (positions >= start) & (positions < part.end)
+            here = part.holds(positions)
             allowed[here] = part.allowed[part.rows_at(positions[here])]
-            start = part.end
         return allowed
 
     def _beside_in_all(
@@ -284,10 +300,10 @@ class IndexSource:
     ) -> tuple[list[bytes], list[bytes]]:
         """Return the turns beside one in a conversation that several parts hold, and add their rows to `chosen`."""
         rows: list[RowNumbers] = []
-        for part in self._parts:
-            first, end = part.run_of(np.array([session]))
-            rows.append(part.turns[0][first[0] : end[0]])
-        table = joined([part.table[each] for part, each in zip(self._parts, rows, strict=True)])
+        for view in (part.view for part in self._parts):
+            first, end = view.run_of(np.array([session]))
+            rows.append(view.order[first[0] : end[0]])
+        table = joined([part.view.table[each] for part, each in zip(self._parts, rows, strict=True)])
         of, numbers = np.repeat(np.arange(len(rows)), list(map(len, rows))), np.concatenate(rows)
         order = np.lexsort((table["low"], table["high"], table["begins"]))
         ids = ids_of(table[order])
@@ -298,21 +314,27 @@ class IndexSource:
 
     def _gathered(self, chosen: Sequence[RowNumbers]) -> Rows:
         """Return rows of each part that are selected and pass the filter, by id."""
-        filters = self._selection.filters
         kept = [
-            each[part.allowed[each] if filters else part.selected[each]]
-            for part, each in zip(self._parts, map(np.unique, chosen), strict=True)
+            (part, each[part.allowed[each]]) for part, each in zip(self._parts, map(np.unique, chosen), strict=True)
         ]
-        both = [(part, rows) for part, rows in zip(self._parts, kept, strict=True) if len(rows)]
+        both = [(part, part.view, rows) for part, rows in kept if len(rows)]
         if not both:
             return Rows(sentences=np.zeros((0, self._width), dtype=np.float32))
-        table = joined([part.table[rows] for part, rows in both])
+        table = joined([view.table[rows] for _, view, rows in both])
         order = np.lexsort((table["low"], table["high"]))
-        tokens = [each for part, rows in both for each in part.index.tokens_of(rows)]
+        tokens = [each for _, view, rows in both for each in view.index.tokens_of(rows)]
         return Rows(
             table[order],
-            np.concatenate([part.positions[rows] for part, rows in both])[order],
-            np.concatenate([part.index.sentences_of(rows) for part, rows in both])[order],
-            np.concatenate([part.details["vector"][rows] for part, rows in both])[order],
+            np.concatenate([view.positions[rows] + part.start for part, view, rows in both])[order],
+            np.concatenate([view.index.sentences_of(rows) for _, view, rows in both])[order],
+            np.concatenate([view.details["vector"][rows] for _, view, rows in both])[order],
             np.concatenate([tokens[place] for place in order.tolist()]),
         )
+
+
+def view_of(index: AudienceIndex, lives: tuple[str, ...]) -> View:
+    """Return the view of some lives of an audience; it is kept until the next change."""
+    view = index.views.get(lives)
+    if view is None:
+        view = index.views[lives] = View(index, lives)
+    return view

@@ -118,7 +118,7 @@ class AudienceIndexes:
                 sequence, states = await store.index_state(tx, names, self._model, self._dimensions)
                 for held in helds:
                     state = states[held.index.audience]
-                    current = state.version == held.index.version or await self._apply(tx, held, state)
+                    current = state.version == held.index.version or await self._apply(tx, held, state, sequence)
                     held.index.sequence = sequence
                     if not current:
                         self._drop(self._key(scope, held.index.audience))
@@ -147,16 +147,20 @@ class AudienceIndexes:
 
     async def sweep(self) -> None:
         """Drop arrays that nobody uses or whose audience is gone, and bring the others up to date."""
-        for cell in {key[0] for key in self._held}:
-            keys = [key for key in self._held if key[0] == cell]
-            versions = await store.audience_versions(self._database, cell, [key[1:] for key in keys])
+        for name in {key[0] for key in self._held}:
+            keys = [key for key in self._held if key[0] == name]
+            cell = await self._database.cells.get(name)
+            versions = await store.audience_versions(cell, [key[1:] for key in keys])
             for key in keys:
                 held = self._held.get(key)
                 if held is None:
                     continue
                 version = versions.get(key[1:], 0)
                 unused = held.used_at < time.monotonic() - UNUSED_SECONDS
-                if unused or (version == 0 and len(held.index)):
+                if version == 0 and len(held.index):
+                    self._drop(key)
+                    cell.drop_idle()
+                elif unused:
                     self._drop(key)
                 elif version != held.index.version:
                     await self._refresh(key, held)
@@ -205,10 +209,10 @@ class AudienceIndexes:
                 places = {(audience, life): range(start, start + PLACES_AT_ONCE)}
                 read = dict(await store.index_rows(tx, places, (), self._model))
                 await asyncio.to_thread(index.add, read)
-        index.version, index.sequence, index.counts = state.version, sequence, state.counts
+        index.settle(state.version, sequence, state.counts)
         return index if _agrees(index, state) else None
 
-    async def _apply(self, tx: Tx, held: Held, state: AudienceState) -> bool:
+    async def _apply(self, tx: Tx, held: Held, state: AudienceState, sequence: int) -> bool:
         """Apply what changed since the arrays were current. Return whether they agree with the database."""
         index, before = held.index, held.index.counts
         changed = await store.index_changes(tx, index.audience, index.sequence, MOST_CHANGES)
@@ -217,7 +221,7 @@ class AudienceIndexes:
         read = dict(await store.index_rows(tx, {}, changed, self._model))
         index.remove([memory_id.bytes for memory_id in changed])
         index.add(read)
-        index.version, index.counts = state.version, state.counts
+        index.settle(state.version, sequence, state.counts)
         placed = all(
             index.placed_from(life, before[life].next_place) == state.counts[life].next_place - before[life].next_place
             for life in LIVES

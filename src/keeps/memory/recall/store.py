@@ -20,7 +20,7 @@ from keeps.memory.recall.index import LIVES, LifeCounts
 from keeps.memory.recall.rows import Rows, Turns, read_rows, read_turns
 from keeps.memory.recall.words import ENTRY, Layout, Positions, Postings
 from keeps.models.embedder import Floats
-from keeps.store.db.session import Database, Row, Tx
+from keeps.store.db.session import Cell, Database, Row, Tx
 from keeps.store.db.size_limits import MOST_WHOLE, check_whole, fetch_whole
 from keeps.store.db.statements import Condition, Statements
 from keeps_client.models import Memory
@@ -132,12 +132,10 @@ async def index_rows(
     return row
 
 
-async def audience_versions(
-    database: Database, cell: str, audiences: Sequence[tuple[str, str]]
-) -> dict[tuple[str, str], int]:
+async def audience_versions(cell: Cell, audiences: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """Return the versions of some tenants' audiences in one cell; those without memories have none."""
     wanted = [tenant_id for tenant_id, _ in audiences], [audience for _, audience in audiences]
-    rows = await (await database.cells.get(cell)).privileged_read(QUERIES["audience_versions"], *wanted)
+    rows = await cell.privileged_read(QUERIES["audience_versions"], *wanted)
     return {(row["tenant_id"], row["audience"]): row["version"] for row in rows}
 
 

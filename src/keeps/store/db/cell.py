@@ -119,6 +119,11 @@ class Cell:
         finally:
             self.pool.release(connection, tenant_id)
 
+    def drop_idle(self) -> None:
+        """Close idle connections, after an erasure: each holds the last rows that it read."""
+        for pool in (self.pool, self._long_pool):
+            pool.drop_idle()
+
     async def _acquire(self, pool: Pool, tenant_id: str = "") -> asyncpg.Connection:
         seconds = LONG_TIMEOUT_SECONDS if pool is self._long_pool else ACQUIRE_TIMEOUT_SECONDS
         try:
