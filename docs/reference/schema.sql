@@ -42,11 +42,14 @@ CREATE TABLE keeps.audience_words (
     memories integer NOT NULL,
     words bigint NOT NULL,
     next_place integer NOT NULL,
-    folded_to integer NOT NULL
+    folded_to integer NOT NULL,
+    version bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
 
 COMMENT ON TABLE keeps.audience_words IS 'Counts of what an audience can find; places from folded_to on are in memory_words only, those before in postings.';
+
+COMMENT ON COLUMN keeps.audience_words.version IS 'Random, and new after each change of a memory, its words or its vectors: what a process holds of the audience is current while it stays. Never repeated, not even after an erasure or a move.';
 
 ALTER TABLE ONLY keeps.audience_words
     ADD CONSTRAINT audience_words_pkey PRIMARY KEY (tenant_id, audience, life);

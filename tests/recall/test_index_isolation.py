@@ -171,7 +171,9 @@ async def test_erased_text_is_gone_from_the_memory_of_other_processes(plain: Kee
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", CHILD, app_url, tenant,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0", "PYTHONPATH": os.getcwd()},
+        env=os.environ
+        | {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "165", "PYTHONPATH": os.getcwd()}
+        | {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"},
     )  # fmt: skip
     assert process.stdin is not None
     assert process.stdout is not None

@@ -23,6 +23,7 @@ from keeps.memory.memories import store as memories
 from keeps.memory.memories.changes import Changes
 from keeps.memory.recall import store, words
 from keeps.memory.recall.arms import ArmResults, score_text
+from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.service import RecallService
 from keeps.memory.recall.words import Postings
 from keeps.memory.transfer.erasure import TenantService
@@ -246,6 +247,7 @@ async def test_stop_word_postings_are_skipped(app_url: str, tenant: str, monkeyp
 
 
 async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeps.service(AudienceIndexes), "note", lambda _: None)  # The lists are read each time.
     memory = keeps.memory(Scope(tenant, "alice"))
     said = [f"harbour {'report ' * (number % 3 > 0)}{number % 7} w{number}" for number in range(600)]
     await memory.remember_many([{"content": text} for text in said], index="now")

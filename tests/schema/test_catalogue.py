@@ -174,6 +174,8 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
     )
     assert {each["proname"] for each in functions} == {
         "add_bits",
+        "audience_versions",
+        "changed_memories",
         "clear_plan",
         "count_memories",
         "count_rows",

@@ -1800,29 +1800,44 @@ CREATE OR REPLACE TRIGGER tenants_words_gone BEFORE DELETE ON keeps.tenants FOR 
 -- alone leave the function: what was shared is seen by all, and a row is read under the caller's own policies.
 CREATE OR REPLACE FUNCTION keeps.changed_memories(wanted_audience text, after bigint, at_most integer)
     RETURNS TABLE (memory_id uuid)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    asking text := NULLIF(current_setting('app.current_user', true), '');
+BEGIN
+    IF wanted_audience <> '' THEN
+        RETURN QUERY
+        SELECT DISTINCT said.subject::uuid
+        FROM (SELECT subject FROM events
+              WHERE tenant_id = tenant AND user_id = asking AND user_id = wanted_audience AND sequence > after
+                AND type LIKE 'memory.%' AND subject ~ '^[0-9a-f-]{36}$'
+              ORDER BY sequence LIMIT at_most) AS said;
+        RETURN;
+    END IF;
+    RETURN QUERY
     SELECT DISTINCT said.subject::uuid
-    FROM (SELECT subject, user_id FROM events
-          WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND sequence > after
-            AND (wanted_audience = '' OR user_id = wanted_audience)
-            AND type LIKE 'memory.%' AND subject ~ '^[0-9a-f-]{36}$'
+    FROM (SELECT subject FROM events
+          WHERE tenant_id = tenant AND sequence > after AND type LIKE 'memory.%' AND subject ~ '^[0-9a-f-]{36}$'
           ORDER BY sequence LIMIT at_most) AS said
-    WHERE CASE wanted_audience
-          WHEN '' THEN EXISTS (SELECT FROM memories
-                               WHERE memories.tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
-                                 AND memories.memory_id = said.subject::uuid AND visibility = 'tenant'
-                                 AND deleted_at IS NULL)
-          ELSE user_id = NULLIF(current_setting('app.current_user', true), '') END
+    WHERE EXISTS (SELECT FROM memories
+                  WHERE memories.tenant_id = tenant AND memories.memory_id = said.subject::uuid
+                    AND visibility = 'tenant' AND deleted_at IS NULL);
+END
 $$;
 
 -- The versions of some audiences, for processes that hold them: numbers only. One that has no memories has none.
 CREATE OR REPLACE FUNCTION keeps.audience_versions(wanted_tenants text[], wanted_audiences text[])
     RETURNS TABLE (tenant_id text, audience text, version bigint)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
     SELECT held.tenant_id, held.audience, bit_xor(held.version)
     FROM unnest(wanted_tenants, wanted_audiences) AS wanted(tenant_id, audience)
     JOIN audience_words AS held USING (tenant_id, audience)
-    GROUP BY held.tenant_id, held.audience
+    GROUP BY held.tenant_id, held.audience;
+END
 $$;
 
 -- The hits of a question, read as the user who asks, if the tenant's and the user's audience still have the versions
