@@ -13,6 +13,8 @@ from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories.service import MemoryService
+from keeps.memory.recall import index_source, store
+from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.service import RecallService
 from keeps_client.models import RecallRequest
@@ -203,3 +205,49 @@ async def test_arrays_give_the_hits_of_the_database_to_the_last_digit(
             assert got == expected, "\n".join([str(number), repr(request), *list(differences(got, expected))[:9]])
             compared += len(expected[0])
     assert compared > 50
+    cache = arrays.core.metrics.cache
+    answered = cache.labels("audiences", "hit")._value.get()  # noqa: SLF001
+    asked = answered + cache.labels("audiences", "miss")._value.get()  # noqa: SLF001
+    assert answered >= 0.8 * asked >= 20, "the arrays have answered, not the database"
+
+
+async def test_words_that_most_hold_are_skipped_alike(
+    arrays: Keeps, plain: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (store, index_source):
+        monkeypatch.setattr(module, "COMMON_FROM", 100)
+    chance, scope = random.Random(5), Scope(tenant, "alice")
+    said = [
+        {
+            "content": f"harbour {'report ' * (number % 3 > 0)}{text_of(chance)} {number}",
+            "kind": "episodic",
+            "session_id": f"s{number // 200}",
+            "visibility": "tenant" if number % 7 == 0 else "private",
+        }
+        for number in range(900)
+    ]
+    await plain.memory(scope).remember_many(said, index="now")
+    await held(arrays, scope)
+    for number in range(12):
+        query = f"harbour report {chance.choice(WORDS)} {number}"
+        for more in ({}, {"kinds": ("episodic",)}, {"scope": "persistent"}, {"limit": 60}):
+            request = RecallRequest(query=query, explain=True, **more)
+            got, expected = await answers(arrays, scope, request), await answers(plain, scope, request)
+            assert got == expected, list(differences(got, expected))[:9]
+        await plain.memory(scope).remember(f"harbour {query} once more", session_id="s1", kind="episodic")
+
+
+async def test_other_processes_readings_are_known_soon(
+    arrays: Keeps, plain: Keeps, clock: SetClock, tenant: str
+) -> None:
+    scope = Scope(tenant, "alice")
+    for number in range(4):
+        await plain.memory(scope).remember(f"the harbour keeps boat {number}", kind="episodic", importance=0.1)
+    await held(arrays, scope)
+    clock.now += timedelta(days=2)
+    asked = RecallRequest(query="what does the harbour keep", explain=True)
+    found = await plain.service(RecallService).recall(scope, asked)
+    plain.service(AccessBuffer).add(scope, [found.hits[2].memory_id], clock.now)
+    await plain.service(AccessBuffer).flush()
+    await arrays.service(AudienceIndexes).sweep()
+    assert await answers(arrays, scope, asked) == await answers(plain, scope, asked)

@@ -76,6 +76,10 @@ class Growing:
         self._room[count:end] = more
         self.values = self._room[:end]
 
+    def trim(self) -> None:
+        """Give back the room for more."""
+        self._room = self.values = self._room[: len(self.values)].copy()
+
     def clear(self) -> None:
         """Overwrite what was held."""
         self._room.fill(0)
@@ -125,15 +129,24 @@ class AudienceIndex:
         return self._details.values
 
     @property
+    def _growing(self) -> tuple[Growing, ...]:
+        return self._table, self._details, self._sentences, self._tokens, self._tail, self._letters
+
+    @property
     def size(self) -> int:
         """Size in bytes."""
-        growing = self._table, self._details, self._sentences, self._tokens, self._tail, self._letters
         fixed = self.alive, *self._at, self.order, self._hashes, self._starts, self._holders, self._times, self.signs
-        return sum(each.nbytes for each in growing) + sum(each.nbytes for each in fixed)
+        return sum(each.nbytes for each in self._growing) + sum(each.nbytes for each in fixed)
+
+    def trim(self) -> None:
+        """Give back the room for more rows, after the whole audience was read."""
+        self._merge()
+        for each in self._growing:
+            each.trim()
 
     def clear(self) -> None:
         """Overwrite what was held, so that nothing of it stays in the memory of the process."""
-        for each in (self._table, self._details, self._sentences, self._tokens, self._tail, self._letters):
+        for each in self._growing:
             each.clear()
         for array in (self._hashes, self._holders, self._times, self.signs):
             array.fill(0)

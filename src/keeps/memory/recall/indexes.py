@@ -209,6 +209,7 @@ class AudienceIndexes:
                 places = {(audience, life): range(start, start + PLACES_AT_ONCE)}
                 read = dict(await store.index_rows(tx, places, (), self._model))
                 await asyncio.to_thread(index.add, read)
+        index.trim()
         index.settle(state.version, sequence, state.counts)
         return index if _agrees(index, state) else None
 

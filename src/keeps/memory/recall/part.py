@@ -21,6 +21,7 @@ def make(core: Core) -> None:
         core.reranker,
         settled=core.get(Indexer).settled,
         indexes=indexes,
+        metrics=core.metrics,
         zone=core.zone,
     )
     core.add(recall)

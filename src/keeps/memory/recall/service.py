@@ -18,6 +18,7 @@ from keeps.base.cache.ttl_cache import TtlCache
 from keeps.base.clock import Clock
 from keeps.base.fairness import acting_for, current_tenant
 from keeps.base.scope import Scope, in_zone
+from keeps.base.telemetry.metrics import Metrics
 from keeps.base.text.asks import only_asks
 from keeps.base.text.changes import is_of_another
 from keeps.base.text.searched import embedded_text
@@ -112,6 +113,7 @@ class RecallService:
         *,
         settled: Callable[[Scope, float], Awaitable[bool]],
         indexes: AudienceIndexes,
+        metrics: Metrics,
         zone: tzinfo = UTC,
     ) -> None:
         self._database = database
@@ -124,6 +126,7 @@ class RecallService:
         self._model = embedder.model if embedder is not None else ""
         self._caches = SignsCache(), WordsCache()
         self._indexes = indexes
+        self._metrics = metrics
         self._warm = False
         self._asked: TtlCache[tuple[str, str, str], QueryEmbedding] = TtlCache(ASKED_KEPT, ASKED_SECONDS)
         """Vectors of recent questions, by tenant and user: a router asks several sources, and users ask again.
@@ -309,6 +312,7 @@ class RecallService:
         """Return the ranking and the best memories, at least `least`, as one transaction sees them."""
         if serves(select(request, scope, now)):
             found = await self._answers_from_arrays(scope, request, query, now, least)
+            self._metrics.cache.labels("audiences", "miss" if found is None else "hit").inc()
             if found is not None:
                 return found
             self._indexes.note(scope)
