@@ -251,3 +251,33 @@ async def test_other_processes_readings_are_known_soon(
     await plain.service(AccessBuffer).flush()
     await arrays.service(AudienceIndexes).sweep()
     assert await answers(arrays, scope, asked) == await answers(plain, scope, asked)
+
+
+async def test_small_changes_are_applied_without_reading_the_audience_again(
+    arrays: Keeps, plain: Keeps, tenant: str
+) -> None:
+    """Also what others shared and removed, which no event that this user may see tells."""
+    alice, bob = Scope(tenant, "alice"), Scope(tenant, "bob")
+    shared = [
+        (await plain.memory(alice).remember(f"the harbour keeps boat {number}", visibility="tenant")).memory_id
+        for number in range(6)
+    ]
+    await plain.memory(bob).remember("my harbour keeps nothing")
+    await held(arrays, bob)
+    with arrays.service(AudienceIndexes).reading(bob) as before:
+        assert before is not None
+    memory = plain.memory(alice)
+    for change in (
+        lambda: memory.forget(shared[0], hard=True),
+        lambda: memory.forget(shared[1]),
+        lambda: memory.update(shared[2], visibility="private"),
+        lambda: memory.update(shared[3], content="the harbour keeps a ship"),
+        lambda: memory.remember("the harbour keeps a raft", visibility="tenant"),
+    ):
+        await change()
+        asked = RecallRequest(query="what does the harbour keep", limit=40)
+        assert await answers(arrays, bob, asked) == await answers(plain, bob, asked)
+        with arrays.service(AudienceIndexes).reading(bob) as after:
+            assert after is not None
+            assert after[0] is before[0]
+            assert after[1] is before[1]

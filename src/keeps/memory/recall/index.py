@@ -6,7 +6,7 @@ answered keeps what it has read. No contents: an opening is a few flags, a word 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
@@ -109,7 +109,8 @@ class AudienceIndex:
         self._starts: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self._holders, self._times = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
         self._tail = Growing(np.dtype([("word", "i8"), ("row", "i4"), ("count", "u1")]))
-        self._letters = Growing(np.uint8)
+        self.letters: npt.NDArray[np.uint8] = np.zeros(0, dtype=np.uint8)
+        """The words of the audience, each followed by a space."""
         self.signs: Columns = np.zeros((-(-dimensions // 64), 0), dtype=np.uint64)
 
     def __len__(self) -> int:
@@ -130,12 +131,22 @@ class AudienceIndex:
 
     @property
     def _growing(self) -> tuple[Growing, ...]:
-        return self._table, self._details, self._sentences, self._tokens, self._tail, self._letters
+        return self._table, self._details, self._sentences, self._tokens, self._tail
 
     @property
     def size(self) -> int:
         """Size in bytes."""
-        fixed = self.alive, *self._at, self.order, self._hashes, self._starts, self._holders, self._times, self.signs
+        fixed = (
+            self.letters,
+            self.alive,
+            *self._at,
+            self.order,
+            self._hashes,
+            self._starts,
+            self._holders,
+            self._times,
+            self.signs,
+        )
         return sum(each.nbytes for each in self._growing) + sum(each.nbytes for each in fixed)
 
     def trim(self) -> None:
@@ -148,7 +159,7 @@ class AudienceIndex:
         """Overwrite what was held, so that nothing of it stays in the memory of the process."""
         for each in self._growing:
             each.clear()
-        for array in (self._hashes, self._holders, self._times, self.signs):
+        for array in (self._hashes, self._holders, self._times, self.signs, self.letters):
             array.fill(0)
 
     def add(self, read: Mapping[str, Any]) -> None:
@@ -184,10 +195,16 @@ class AudienceIndex:
         self._add_words(first, read["words"], read["counts"])
         self._add_turns(first + np.flatnonzero(rows.table["session"]))
 
-    def remove(self, memory_ids: Sequence[bytes]) -> None:
-        """Mark the rows of some memories as gone."""
-        halves = np.frombuffer(b"".join(memory_ids), dtype=">u8").reshape(-1, 2).astype(np.uint64)
-        gone = self.alive & np.isin(self.table["low"], halves[:, 1]) & np.isin(self.table["high"], halves[:, 0])
+    @property
+    def ids(self) -> npt.NDArray[np.bytes_]:
+        """Return the ids of all rows, as values that `numpy.isin` compares."""
+        halves = np.empty((len(self), 2), dtype=">u8")
+        halves[:, 0], halves[:, 1] = self.table["high"], self.table["low"]
+        return halves.view("S16").ravel()
+
+    def remove(self, rows: npt.NDArray[np.bool_]) -> None:
+        """Mark some rows as gone."""
+        gone = self.alive & rows
         if gone.any():
             self._removed += 1
             self.alive = self.alive & ~gone
@@ -208,10 +225,7 @@ class AudienceIndex:
         ends = np.append(self.details["tokens_at"], len(self._tokens.values))[gone + 1]
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             self._tokens.values[start:end] = 0
-        words = " ".join(sorted(self._words_of(self.alive)))
-        self._letters.clear()
-        self._letters = Growing(np.uint8)
-        self._letters.add(np.frombuffer(f"{words} ".encode(), dtype=np.uint8))
+        self._spell(_spelt(sorted(self._words_of(self.alive))))
         self._merge()
         self._scrubbed_from = self._removed
 
@@ -235,7 +249,7 @@ class AudienceIndex:
             life: LifeCounts(
                 int(of_life.sum()),
                 int(details["length"][of_life].sum()),
-                self.counts.get(life, LifeCounts()).next_place,
+                0,
                 int(details["vector"][of_life].sum()),
             )
             for number, life in enumerate(LIVES)
@@ -284,8 +298,7 @@ class AudienceIndex:
                 (self._hashes[np.maximum.reduceat(selected[self._holders], self._starts[:-1])], there)
             )
         held = set(there.tolist())
-        letters = self._letters.values.tobytes().decode()
-        return {word for word in letters.split() if (hash(word) or 1) in held}
+        return {word for word in self.letters.tobytes().decode().split() if (hash(word) or 1) in held}
 
     def with_key(self, namespace: str, key: str) -> RowNumbers:
         details = self.details
@@ -313,11 +326,17 @@ class AudienceIndex:
         unique, at = np.unique(entries["word"], return_index=True)
         known = np.isin(unique, self._hashes) | np.isin(unique, self._tail.values["word"])
         texts = [word for word in every if word]
-        new = "".join(f"{texts[place]} " for place in at[~known].tolist())
-        self._letters.add(np.frombuffer(new.encode(), dtype=np.uint8))
+        if not known.all():
+            new = (texts[place] for place in at[~known].tolist())
+            self._spell(self.letters, _spelt(new))
         self._tail.add(entries)
         if len(self._tail.values) > LEAST_TAIL + len(self._holders) // 8:
             self._merge()
+
+    def _spell(self, *letters: npt.NDArray[np.uint8]) -> None:
+        """Replace the words of the audience, and overwrite those before."""
+        before, self.letters = self.letters, np.concatenate(letters)
+        before.fill(0)
 
     def _merge(self) -> None:
         """Sort the new entries into the lists, without the rows that are gone."""
@@ -350,6 +369,10 @@ class AudienceIndex:
                 & ((others["high"] < turn["high"]) | ((others["high"] == turn["high"]) & (others["low"] < turn["low"])))
             )
             self.order = np.insert(self.order, start + int(before.sum()), row)
+
+
+def _spelt(words: Iterable[str]) -> npt.NDArray[np.uint8]:
+    return np.frombuffer("".join(f"{word} " for word in words).encode(), dtype=np.uint8)
 
 
 def _placed(at: npt.NDArray[np.int32], places: npt.NDArray[np.int32], rows: RowNumbers) -> npt.NDArray[np.int32]:

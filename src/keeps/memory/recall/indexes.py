@@ -13,7 +13,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from keeps.base.cache.ttl_cache import TtlCache
 from keeps.base.scope import Scope
@@ -32,6 +34,8 @@ SWEEP_SECONDS = 20.0
 BUILDS = 2
 """Audiences that are read at once."""
 PLACES_AT_ONCE = 1_000
+MOST_COMPARED = 50_000
+"""Number of memories up to which those that are gone are found by comparing all ids."""
 MOST_CHANGES = 2_000
 """Number of changed memories above which an audience is read again as a whole."""
 BYTES_OF_A_MEMORY, BYTES_OF_A_WORD = 1_100, 75
@@ -217,11 +221,15 @@ class AudienceIndexes:
         """Apply what changed since the arrays were current. Return whether they agree with the database."""
         index, before = held.index, held.index.counts
         changed = await store.index_changes(tx, index.audience, index.sequence, MOST_CHANGES)
-        if not changed or len(changed) == MOST_CHANGES:
+        if len(changed) == MOST_CHANGES:
             return False
-        read = dict(await store.index_rows(tx, {}, changed, self._model))
-        index.remove([memory_id.bytes for memory_id in changed])
-        index.add(read)
+        if changed:
+            read = dict(await store.index_rows(tx, {}, changed, self._model))
+            index.remove(np.isin(index.ids, np.array([memory_id.bytes for memory_id in changed], dtype="S16")))
+            index.add(read)
+        if len(index) <= MOST_COMPARED and not _agrees(index, state):
+            # What others shared and removed is in no event that this scope may see.
+            index.remove(~np.isin(index.ids, await store.index_ids(tx, index.audience)))
         index.settle(state.version, sequence, state.counts)
         placed = all(
             index.placed_from(life, before[life].next_place) == state.counts[life].next_place - before[life].next_place
@@ -273,5 +281,6 @@ def _clear(held: Held) -> None:
 
 def _agrees(index: AudienceIndex, state: AudienceState) -> bool:
     """Return whether the arrays add up to what the database counts."""
-    counted = index.counted()
-    return counted == {life: each for life, each in state.counts.items() if life in LIVES and each.memories}
+    return index.counted() == {
+        life: replace(each, next_place=0) for life, each in state.counts.items() if life in LIVES and each.memories
+    }

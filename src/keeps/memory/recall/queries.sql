@@ -297,3 +297,8 @@ SELECT tenant_id, audience, version FROM keeps.audience_versions($1, $2)
 -- How memories were read that fade by it.
 SELECT memory_id, access_count, last_accessed_at FROM keeps.memory_access
 WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
+
+-- name: index_ids
+-- The ids of an audience's memories, one after the other. $2 audience · $3 lives
+SELECT string_agg(uuid_send(memory_id), '') AS ids FROM keeps.memory_words
+WHERE tenant_id = $1 AND audience = $2 AND life = ANY ($3::text[])

@@ -10,6 +10,8 @@ from operator import xor
 from types import MappingProxyType
 from uuid import UUID
 
+import numpy as np
+import numpy.typing as npt
 from pgvector import HalfVector
 
 from keeps.base.scope import Scope
@@ -119,6 +121,12 @@ async def index_state(
 async def index_changes(tx: Tx, audience: str, after: int, limit: int) -> list[UUID]:
     """Return the memories of an audience that events after a number of the log are about."""
     return [row["memory_id"] for row in await tx.fetch(QUERIES["index_changes"], audience, after, limit)]
+
+
+async def index_ids(tx: Tx, audience: str) -> npt.NDArray[np.bytes_]:
+    """Return the ids of all memories that an index of the audience holds, as values that `numpy.isin` compares."""
+    rows = await tx.fetch(QUERIES["index_ids"], tx.scope.tenant_id, audience, LIVES)
+    return np.frombuffer(rows[0]["ids"] or b"", dtype="S16")
 
 
 async def index_rows(
