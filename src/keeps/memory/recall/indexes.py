@@ -31,6 +31,8 @@ ASKED_SECONDS = 60.0
 UNUSED_SECONDS = 600.0
 SWEEP_SECONDS = 20.0
 """Time after which arrays are compared with the database though nobody asks: what was erased is gone soon after."""
+WRITES_SECONDS = 0.5
+"""Time after a write of this process until its user's arrays are brought up to date, together with further writes."""
 BUILDS = 2
 """Audiences that are read at once."""
 PLACES_AT_ONCE = 1_000
@@ -70,6 +72,8 @@ class AudienceIndexes:
         self._builds: dict[Key, asyncio.Task[None]] = {}
         self._slots = asyncio.Semaphore(BUILDS)
         self._sweeping: asyncio.Task[None] | None = None
+        self._behind: dict[tuple[str, str], asyncio.Task[None]] = {}
+        database.on_commit.append(self._wrote)
 
     @property
     def size(self) -> int:
@@ -142,7 +146,11 @@ class AudienceIndexes:
             await asyncio.gather(*self._builds.values(), return_exceptions=True)
 
     async def close(self) -> None:
-        tasks = [*self._builds.values(), *([self._sweeping] if self._sweeping is not None else [])]
+        tasks = [
+            *self._builds.values(),
+            *self._behind.values(),
+            *([self._sweeping] if self._sweeping is not None else []),
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -172,6 +180,21 @@ class AudienceIndexes:
             await self._read_readings(held)
             if held.index.has_gone and not held.readers:
                 held.index.scrub()
+
+    def _wrote(self, scope: Scope) -> None:
+        """Bring a user's arrays up to date soon after a write of this process, so that the next question need not."""
+        who = scope.tenant_id, scope.user_id
+        if who not in self._behind and all(key in self._held for key in self._keys(scope)):
+            self._behind[who] = asyncio.get_running_loop().create_task(self._catch_up_soon(who))
+
+    async def _catch_up_soon(self, who: tuple[str, str]) -> None:
+        try:
+            await asyncio.sleep(WRITES_SECONDS)
+            await self.catch_up(Scope(*who))
+        except KeepsError as error:
+            log().warning("arrays were not brought up to date after a write", error=error.code)
+        finally:
+            del self._behind[who]
 
     def _keys(self, scope: Scope) -> list[Key]:
         return [self._key(scope, audience) for audience in ("", scope.user_id)]

@@ -93,8 +93,8 @@ class Database:
         self.cells = Cells(self.main, opening)
         self._routes: LRUCache[str, str] = LRUCache(ROUTES)
         self._turns, self._reading_turns = TenantLocks(), TenantLocks()
-        self.on_commit: Callable[[str], None] | None = None
-        """Called with the tenant of each write that this process commits."""
+        self.on_commit: list[Callable[[Scope], None]] = []
+        """Called with the scope of each write that this process commits."""
 
     @property
     def standbys(self) -> list[Cell]:
@@ -173,12 +173,12 @@ class Database:
             async with tx.ending():
                 yield tx
 
-    def committed(self, tenant_id: str) -> None:
+    def committed(self, scope: Scope) -> None:
         """Note a committed write of this process."""
         if self._standbys is not None:
-            self._standbys.wrote(tenant_id)
-        if self.on_commit is not None:
-            self.on_commit(tenant_id)
+            self._standbys.wrote(scope.tenant_id)
+        for listener in self.on_commit:
+            listener(scope)
 
     async def answered(self, scope: Scope, answer: Answer[ResultT]) -> ResultT | None:
         """Return the earlier answer of this request, for a caller that acts outside the database first."""

@@ -47,7 +47,7 @@ class Transactions(Protocol):
 
     def write_transaction(self, scope: Scope) -> AbstractAsyncContextManager[Tx]: ...
 
-    def committed(self, tenant_id: str) -> None: ...
+    def committed(self, scope: Scope) -> None: ...
 
 
 class Introduce(Protocol):
@@ -169,7 +169,7 @@ class Writing(Generic[ResultT]):
         self._committed = True
         if self._request is not None:
             self._request.answered = True
-        self._database.committed(self._scope.tenant_id)
+        self._database.committed(self._scope)
 
     async def _pause_after(self, error: TryAgainError | LeaderGoneError | UserGoneError) -> None:
         """Wait until the next attempt may succeed. Raise if there is none."""

@@ -40,7 +40,7 @@ class Feed:
         self._reading: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
-        database.on_commit = self._notice
+        database.on_commit.append(lambda scope: self._notice(scope.tenant_id))
 
     def subscribe(
         self, scope: Scope, *, after: int | None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
