@@ -117,14 +117,11 @@ class FairSlots:
         self.size = size
         self._alone, self._beside = max(1, alone), max(1, beside)
         self._held: Counter[str] = Counter()
+        self.taken = 0
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._latest = self._latest_other = ("", -math.inf)
         """The last tenant that asked and the one before it, with their times."""
         self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def taken(self) -> int:
-        return self._held.total()
 
     async def take(self, tenant_id: str, timeout_seconds: float) -> bool:
         """Take a slot until `leave`. Return whether it had to wait. Raises TimeoutError.
@@ -136,17 +133,22 @@ class FairSlots:
                 self._latest_other = self._latest
             self._latest = (tenant_id, time.monotonic())
         if tenant_id not in self._waiting and self._may_take(tenant_id):
-            self._held[tenant_id] += 1
+            self._hold(tenant_id)
             return False
         await self._wait(tenant_id, timeout_seconds)  # `_serve` takes the slot for this task before it wakes it.
         return True
 
     def leave(self, tenant_id: str) -> None:
         """Release a slot to the next waiting task that may have one."""
+        self.taken -= 1
         self._held[tenant_id] -= 1
         if self._held[tenant_id] <= 0:
             del self._held[tenant_id]
         self._serve()
+
+    def _hold(self, tenant_id: str) -> None:
+        self.taken += 1
+        self._held[tenant_id] += 1
 
     def _serve(self) -> None:
         """Give slots to waiting tasks that may have one, one per tenant in turn."""
@@ -158,7 +160,7 @@ class FairSlots:
                 while lane and lane[0].done():
                     lane.popleft()
                 if lane and self._may_take(waiting):
-                    self._held[waiting] += 1
+                    self._hold(waiting)
                     lane.popleft().set_result(None)
                     self._waiting.move_to_end(waiting)  # Move behind the others.
                     served = True
