@@ -81,7 +81,7 @@ class Operation:
         # Read before a slot is taken: whoever sends slowly waits for themselves.
         async with (
             buffered_body(request, getattr(endpoint.body, "MOST_BYTES", None)) as content,
-            limits.slot(caller) as waited,
+            limits.slot(caller, writes=endpoint.role != "reader") as waited,
         ):
             if waited and _has_disconnected(request):
                 raise ClientDisconnect  # nobody waits for the response any more
