@@ -18,10 +18,11 @@ from keeps.base.text import importance, lasting
 from keeps.base.text.cues import Cue, fold, split_alternatives
 from keeps.base.text.importance import estimate_importance
 from keeps.base.text.searched import searched_words
+from keeps.base.unchecked import unchecked
 from keeps.memory.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
 from keeps.memory.memories.types import MEMORY, MemoryRow, content_hash, fact_hash, new_row
 from keeps_client.errors import ConflictError
-from keeps_client.models import NewMemory
+from keeps_client.models import Memory, NewMemory, Receipt
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SCOPE = Scope("t", "u")
@@ -43,6 +44,20 @@ def test_alternatives_are_split_at_the_top_level_only() -> None:
     assert list(split_alternatives(r"^a(b|c)|\|d|[|)]e|(?:f|(g|h))")) == ["^a(b|c)", r"\|d", "[|)]e", "(?:f|(g|h))"]
     assert Cue("^one|two").search("one")
     assert not Cue("^one").search("someone")
+
+
+def test_unchecked_model_is_as_constructed() -> None:
+    new = NewMemory(content="Tea at five.", tags=["t"], metadata={"a": 1})
+    memory = new_row(new, SCOPE, new_id(), NOW).as_memory()
+    values = {name: getattr(memory, name) for name in memory.model_fields_set}
+    constructed = Memory.model_construct(**values)
+    assert memory == constructed
+    assert memory.model_fields_set == constructed.model_fields_set
+    assert memory.model_dump_json() == constructed.model_dump_json()
+    made = unchecked(Receipt, {"memory": memory, "status": "created", "memory_id": memory.memory_id})
+    expected = Receipt.model_construct(status="created", memory_id=memory.memory_id, memory=memory)
+    assert made.model_dump_json() == expected.model_dump_json()
+    assert made.model_copy(update={"indexed": True}).indexed
 
 
 @given(st.text(min_size=1))
