@@ -54,7 +54,8 @@ def test_unchecked_model_is_as_constructed() -> None:
     assert memory == constructed
     assert memory.model_fields_set == constructed.model_fields_set
     assert memory.model_dump_json() == constructed.model_dump_json()
-    made = unchecked(Receipt, {"memory": memory, "status": "created", "memory_id": memory.memory_id})
+    made = unchecked(Receipt, {"memory": memory, "status": "created", "memory_id": memory.memory_id, "other": 1})
+    assert made.model_fields_set == {"memory", "status", "memory_id"}
     expected = Receipt.model_construct(status="created", memory_id=memory.memory_id, memory=memory)
     assert made.model_dump_json() == expected.model_dump_json()
     assert made.model_copy(update={"indexed": True}).indexed
