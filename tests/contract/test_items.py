@@ -232,6 +232,39 @@ async def test_deleted_item_is_absent_from_log(
     assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).differences == []
 
 
+async def test_batch_of_changes_ends_as_one_by_one(memory: Any, keeps: Keeps, tenant: str) -> None:
+    def put(key: str, number: int) -> dict[str, Any]:
+        return {"op": "put", "namespace": ["n"], "key": key, "value": {"v": number}}
+
+    def delete(key: str) -> dict[str, Any]:
+        return {"op": "delete", "namespace": ["n"], "key": key}
+
+    await memory.batch_items([put("kept", 0), put("gone", 0), put("anew", 0)])
+    changes = [put("a", 1), delete("a"), put("b", 1), delete("gone"), put("b", 2), delete("anew"), put("anew", 3)]
+    changes += [put("kept", 4), delete("c"), put("c", 5), delete("c"), put("a", 6), put("d", 7), delete("d")]
+    assert len(await memory.batch_items(changes)) == len(changes)
+    found = {each.key: (each.value["v"], each.version) for each in await memory.search_items(("n",))}
+    assert found == {"kept": (4, 2), "anew": (3, 1), "a": (6, 1), "b": (2, 1)}
+    assert (await keeps.service(EventService).verify(Scope(tenant, "alice"))).differences == []
+
+
+async def test_events_of_an_item_are_found_by_subject(memory: Any, tenant: str, server: Any) -> None:
+    many = [{"op": "put", "namespace": ["n"], "key": str(n), "value": {"n": n}, "index": False} for n in range(300)]
+    await memory.batch_items(many)
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    read = "SELECT sum(idx_tup_fetch)::integer FROM pg_stat_xact_all_tables WHERE relname LIKE 'events\\_%'"
+    async with connection.transaction():
+        row_id = await connection.fetchval("SELECT row_id FROM keeps.items WHERE tenant_id = $1 LIMIT 1", tenant)
+        names = {"app.current_tenant": tenant, "app.current_user": "alice", "plan_cache_mode": "force_generic_plan"}
+        for name, value in names.items():
+            await connection.execute("SELECT set_config($1, $2, true)", name, value)
+        await connection.execute("SET LOCAL ROLE keeps_app")
+        before = await connection.fetchval(read)
+        assert await connection.fetchval("SELECT keeps.redact_rows('{}', $1)", [row_id]) == 1
+        assert await connection.fetchval(read) - before < 20
+    await connection.close()
+
+
 async def test_concurrent_writers_lose_nothing(memory: Any) -> None:
     await asyncio.gather(
         *(memory.put_item(("n", str(number % 3)), f"k{number}", {"n": number}) for number in range(40))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -12,15 +14,51 @@ from hypothesis import strategies as st
 
 from keeps.base.clock import new_id
 from keeps.base.scope import Scope
+from keeps.base.text import importance, lasting
+from keeps.base.text.cues import Cue, fold, split_alternatives
 from keeps.base.text.importance import estimate_importance
 from keeps.base.text.searched import searched_words
+from keeps.base.unchecked import unchecked
 from keeps.memory.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
 from keeps.memory.memories.types import MEMORY, MemoryRow, content_hash, fact_hash, new_row
 from keeps_client.errors import ConflictError
-from keeps_client.models import NewMemory
+from keeps_client.models import Memory, NewMemory, Receipt
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SCOPE = Scope("t", "u")
+
+
+CUES = [cue for _, cue in lasting._KINDS] + [cue for cue, _ in importance._CUES]  # noqa: SLF001
+WORDS = sorted({word for cue in CUES for word in re.findall("[a-zà-ÿ]{2,}", cue.source)})
+ODD_CASES = st.sampled_from((str, str.upper, str.title, lambda text: text.replace("i", "İ").replace("s", "ſ")))
+
+
+@given(st.lists(st.sampled_from([*WORDS, "i", "I'm", "my", "a", "3", "...", ":"]), max_size=12), ODD_CASES)
+def test_cues_match_as_ignorecase_does(words: list[str], cased: Callable[[str], str]) -> None:
+    text = cased(" ".join(words))
+    for cue in CUES:
+        assert cue.search(fold(text)) == bool(re.search(cue.source, text, re.IGNORECASE)), cue.source
+
+
+def test_alternatives_are_split_at_the_top_level_only() -> None:
+    assert list(split_alternatives(r"^a(b|c)|\|d|[|)]e|(?:f|(g|h))")) == ["^a(b|c)", r"\|d", "[|)]e", "(?:f|(g|h))"]
+    assert Cue("^one|two").search("one")
+    assert not Cue("^one").search("someone")
+
+
+def test_unchecked_model_is_as_constructed() -> None:
+    new = NewMemory(content="Tea at five.", tags=["t"], metadata={"a": 1})
+    memory = new_row(new, SCOPE, new_id(), NOW).as_memory()
+    values = {name: getattr(memory, name) for name in memory.model_fields_set}
+    constructed = Memory.model_construct(**values)
+    assert memory == constructed
+    assert memory.model_fields_set == constructed.model_fields_set
+    assert memory.model_dump_json() == constructed.model_dump_json()
+    made = unchecked(Receipt, {"memory": memory, "status": "created", "memory_id": memory.memory_id, "other": 1})
+    assert made.model_fields_set == {"memory", "status", "memory_id"}
+    expected = Receipt.model_construct(status="created", memory_id=memory.memory_id, memory=memory)
+    assert made.model_dump_json() == expected.model_dump_json()
+    assert made.model_copy(update={"indexed": True}).indexed
 
 
 @given(st.text(min_size=1))

@@ -23,6 +23,7 @@ import pytest
 
 import keeps
 import keeps_client
+from keeps.base.text.cues import Cue
 
 QUICK = 0.15
 """Seconds of processor time after which a text is looked at more closely."""
@@ -57,6 +58,8 @@ def _within(value: object, depth: int) -> Iterator[re.Pattern[str]]:
     if isinstance(value, re.Pattern):
         if isinstance(value.pattern, str):
             yield value
+    elif isinstance(value, Cue):
+        yield from value.patterns
     elif depth and isinstance(value, list | tuple | set | frozenset):
         for each in value:
             yield from _within(each, depth - 1)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import aiohttp
 import pytest
 
+from keeps.doors.server.bodies import message_at_hand
 from tests.serving import token
 
 
@@ -44,3 +46,15 @@ async def test_a_user_who_sends_much_and_slowly_waits_alone(
         go_on.set()
     assert slow.result() in (200, 201)
     assert await sent("alice", body) in (200, 201), "what is done with counts no more"
+
+
+async def test_message_at_hand_takes_nothing_that_has_not_come() -> None:
+    messages: asyncio.Queue[Any] = asyncio.Queue()
+    assert message_at_hand(messages.get) is None
+    messages.put_nowait({"type": "http.disconnect"})
+    assert message_at_hand(messages.get) == {"type": "http.disconnect"}
+    waiting = asyncio.create_task(messages.get())
+    await asyncio.sleep(0)
+    assert message_at_hand(messages.get) is None
+    messages.put_nowait({"type": "http.request"})
+    assert await waiting == {"type": "http.request"}, "the one who gave up is not served first"

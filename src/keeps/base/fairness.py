@@ -117,36 +117,38 @@ class FairSlots:
         self.size = size
         self._alone, self._beside = max(1, alone), max(1, beside)
         self._held: Counter[str] = Counter()
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self.taken = 0
+        self._waiting: OrderedDict[str, deque[tuple[asyncio.Future[None], int]]] = OrderedDict()
         self._latest = self._latest_other = ("", -math.inf)
         """The last tenant that asked and the one before it, with their times."""
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def taken(self) -> int:
-        return self._held.total()
-
-    async def take(self, tenant_id: str, timeout_seconds: float) -> bool:
+    async def take(self, tenant_id: str, timeout_seconds: float, *, more: int = 0) -> bool:
         """Take a slot until `leave`. Return whether it had to wait. Raises TimeoutError.
 
-        The empty tenant is Keeps itself; only `size` limits it.
+        The empty tenant is Keeps itself; only `size` limits it. `more`: slots beyond `alone` that this task may have.
         """
         if tenant_id:
             if self._latest[0] != tenant_id:
                 self._latest_other = self._latest
             self._latest = (tenant_id, time.monotonic())
-        if tenant_id not in self._waiting and self._may_take(tenant_id):
-            self._held[tenant_id] += 1
+        if tenant_id not in self._waiting and self._may_take(tenant_id, more):
+            self._hold(tenant_id)
             return False
-        await self._wait(tenant_id, timeout_seconds)  # `_serve` takes the slot for this task before it wakes it.
+        await self._wait(tenant_id, timeout_seconds, more)  # `_serve` takes the slot for this task before it wakes it.
         return True
 
     def leave(self, tenant_id: str) -> None:
         """Release a slot to the next waiting task that may have one."""
+        self.taken -= 1
         self._held[tenant_id] -= 1
         if self._held[tenant_id] <= 0:
             del self._held[tenant_id]
         self._serve()
+
+    def _hold(self, tenant_id: str) -> None:
+        self.taken += 1
+        self._held[tenant_id] += 1
 
     def _serve(self) -> None:
         """Give slots to waiting tasks that may have one, one per tenant in turn."""
@@ -155,11 +157,11 @@ class FairSlots:
             served = False
             for waiting in list(self._waiting):
                 lane = self._waiting[waiting]
-                while lane and lane[0].done():
+                while lane and lane[0][0].done():
                     lane.popleft()
-                if lane and self._may_take(waiting):
-                    self._held[waiting] += 1
-                    lane.popleft().set_result(None)
+                if lane and self._may_take(waiting, lane[0][1]):
+                    self._hold(waiting)
+                    lane.popleft()[0].set_result(None)
                     self._waiting.move_to_end(waiting)  # Move behind the others.
                     served = True
                 if not lane:
@@ -175,17 +177,17 @@ class FairSlots:
         if self._waiting and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(NEAR_SECONDS, self._look_again)
 
-    def _may_take(self, tenant_id: str) -> bool:
-        return self.taken < self.size and (not tenant_id or self._held[tenant_id] < self._most_of(tenant_id))
+    def _may_take(self, tenant_id: str, more: int) -> bool:
+        return self.taken < self.size and (not tenant_id or self._held[tenant_id] < self._most_of(tenant_id, more))
 
-    def _most_of(self, tenant_id: str) -> int:
+    def _most_of(self, tenant_id: str, more: int) -> int:
         other, at = self._latest_other if self._latest[0] == tenant_id else self._latest
-        return self._beside if other and time.monotonic() - at < NEAR_SECONDS else self._alone
+        return self._beside if other and time.monotonic() - at < NEAR_SECONDS else self._alone + more
 
-    async def _wait(self, tenant_id: str, timeout_seconds: float) -> None:
+    async def _wait(self, tenant_id: str, timeout_seconds: float, more: int) -> None:
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
-        self._waiting.setdefault(tenant_id, deque()).append(turn)
+        self._waiting.setdefault(tenant_id, deque()).append((turn, more))
         self._serve()  # Tasks ahead of this one may have given up.
         self._watch()
         timer = loop.call_later(timeout_seconds, _too_late, turn)

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 
+from keeps.base.text.cues import Cue, fold
 from keeps.base.text.lasting import lasting_kind
 from keeps.base.text.names import DAYS, MONTHS
 
 _MONTHS = "|".join(month for month, *_ in MONTHS if month != "may")
 _DAYS = "|".join(day for day, *_ in DAYS)
-_CUES: tuple[tuple[re.Pattern[str], float], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), points)
+_CUES: tuple[tuple[Cue, float], ...] = tuple(
+    (Cue(pattern), points)
     for pattern, points in (
         (r"\b(allerg\w*|medication|diagnos\w*|emergency|pregnan\w*|disease|insulin)\b", 0.40),
         (r"\b(surgery|hospital|doctor|therapy|illness|accident)\b", 0.10),
@@ -47,10 +48,11 @@ _CUES: tuple[tuple[re.Pattern[str], float], ...] = tuple(
 )
 LASTING = 0.8
 """Minimum importance of lasting statements, see `lasting.py`: they are kept long from the start."""
-_NUMBER = re.compile(r"\b\d+\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|twice|dozen|hundred)\b", re.IGNORECASE)
-_NAME = re.compile(r"(?<![.!?:,]\s)(?<!^)\b(?!I\b|I'|I’)[A-Z][a-z]{2,}")
+_NUMBER = Cue(r"\b\d+\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|twice|dozen|hundred)\b")
+_NAME = re.compile(r"[A-Z](?<!\w[A-Z])(?<![.!?:,]\s[A-Z])(?<!^[A-Z])[a-z]{2,}")
+"""Begins with a letter, which is found fast; what must not precede it is checked afterwards."""
 _FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|[Ww]e|[Ww]e['’]ve|[Mm]y|[Oo]ur)\b")
-_SECOND_PERSON = re.compile(r"\b(?:you|your|you['’]re|you['’]ve)\b", re.IGNORECASE)
+_SECOND_PERSON = re.compile(r"\b(?:you|your|you['’]re|you['’]ve)\b")
 _REPLY = re.compile(
     r"^\W*(?:wow|that['’]?s|that is|congrat\w*|sounds|thanks?|thank you|yeah|yes|great|glad|no"
     r" problem|awesome|cool|nice|aw+|oh|absolutely|definitely"
@@ -72,9 +74,10 @@ def estimate_importance(content: str, role: str | None = None) -> float:
         return 0.2
     text = content[:2_000]
     words = len(text.split())
-    first, second = len(_FIRST_PERSON.findall(text)), len(_SECOND_PERSON.findall(text))
-    points = 0.45 + sum(gain for pattern, gain in _CUES if pattern.search(text))
-    points += 0.06 * bool(_NUMBER.search(text)) + 0.06 * min(2, len(_NAME.findall(text)))
+    folded = fold(text)
+    first, second = len(_FIRST_PERSON.findall(text)), len(_SECOND_PERSON.findall(folded))
+    points = 0.45 + sum(gain for cue, gain in _CUES if cue.search(folded))
+    points += 0.06 * _NUMBER.search(folded) + 0.06 * min(2, len(_NAME.findall(text)))
     points += 0.03 * bool(first) + 0.02 * (first >= 3) + 0.03 * (words > 40)
     points -= 0.08 * (second > first) + 0.06 * bool(_REPLY.match(text))
     if role is not None:  # Short utterances say little; facts are naturally short.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from keeps.base.text.cues import Cue, fold
 from keeps.base.text.names import SENTENCE_END
 
 MOST_CHARACTERS = 4_000
@@ -28,8 +29,8 @@ _RELATIVE = (
     r"(?:wife|husband|partner|girlfriend|boyfriend|fiance|fiancee|spouse|son|sons|daughter|daughters|kid|kids|child|children|twins|mother|father|mum|mom|dad"
     r"|parents|sister|brother|siblings|grandmother|grandfather|grandson|granddaughter|stepson|stepdaughter|aunt|uncle|nephew|niece|cousin)"
 )
-_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
+_KINDS: tuple[tuple[str, Cue], ...] = tuple(
+    (kind, Cue(pattern))
     for kind, pattern in (
         (
             "instruction",
@@ -132,8 +133,9 @@ def lasting_kind(text: str) -> str | None:
         plain = " ".join(sentence.split()).replace("’", "'")
         if len(plain) < 8 or plain.endswith("?"):
             continue
-        for kind, pattern in _KINDS:
-            if pattern.search(plain) is None:
+        folded = fold(plain)
+        for kind, cue in _KINDS:
+            if not cue.search(folded):
                 continue
             if kind in ("identity", "health") and _MOMENT.search(plain) and not re.search(r"\d", plain):
                 continue

@@ -31,6 +31,7 @@ def searched_words(embedded: str, kind: str, tags: Sequence[str], key: str | Non
     """Return the searched words: those of the embedded text, the tags and the key."""
     counts = count_terms(embedded)
     address = "" if kind == "episodic" else key or ""  # The key of an experience is only an address.
-    for term in count_terms(" ".join([*tags, address])):
-        counts.setdefault(term, 1)
+    if tags or address:
+        for term in count_terms(" ".join([*tags, address])):
+            counts.setdefault(term, 1)
     return counts

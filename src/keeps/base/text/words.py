@@ -48,6 +48,7 @@ _RARE_MARKS = "".join(
 )
 """Other marks, which no living script needs in its words."""
 _WORD = re.compile(rf"[\w{_MARKS}]+|{EMOJI}", re.UNICODE)
+_ASCII_WORD = re.compile(r"[^\W_]+")
 _BROKEN = re.compile(r"(?<![^\W\d_])([^\W\d_]{2,40})-[ \t]{0,4}\r?\n[ \t]{0,4}([^\W\d_]{2,40})")
 """A word broken at the end of a line, or two words joined by a hyphen; in both cases the parts are words, too."""
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
@@ -138,11 +139,13 @@ def is_spaceless(character: str) -> bool:
 def _split(text: str) -> Iterator[str]:
     """Yield all words in order, unfolded."""
     whole = text
-    if not text.isascii():
+    if text.isascii():
+        yield from _ASCII_WORD.findall(text)
+    else:
         whole = without_piles(text.replace("\u00ad\n", "-\n").translate(_SHAPING))
         whole = unicodedata.normalize("NFKC", whole)
-    for word in _WORD.findall(whole):
-        yield from _RUNS.findall(word)
+        for word in _WORD.findall(whole):
+            yield from _RUNS.findall(word)
     if "-" in whole and "\n" in whole:
         yield from map("".join, _BROKEN.findall(whole))
 

@@ -129,8 +129,21 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
+def message_at_hand(receive: Receive) -> Message | None:
+    """Return the next message if it has arrived, without waiting; else None, and it is still to be received."""
+    step = receive().__await__()
+    try:
+        next(step)
+    except StopIteration as done:
+        return done.value
+    step.close()  # pyright: ignore[reportAttributeAccessIssue]  what a coroutine awaits can be closed
+    return None
+
+
 async def _receive_in_time(receive: Receive) -> Message:
     """Return the next message of a body. Raises ValidationFailedError for a sender that pauses too long."""
+    if (message := message_at_hand(receive)) is not None:
+        return message
     try:
         async with asyncio.timeout(BODY_SECONDS):
             return await receive()

@@ -23,6 +23,10 @@ for those.
 """
 USER_SLOTS, USER_SLOTS_REMOTE = 8, 64
 """Concurrent requests of one user while no other user waits; the second when models are remote."""
+MORE_WRITES = 8
+"""Concurrent writes of one user beyond USER_SLOTS. As many wait for the database, which stores them together, while
+the others are read and prepared.
+"""
 
 
 class ConcurrencyLimits:
@@ -39,10 +43,10 @@ class ConcurrencyLimits:
         self._users = FairSlots(sys.maxsize, alone=alone, beside=shared)
 
     @asynccontextmanager
-    async def slot(self, scope: Scope) -> AsyncGenerator[bool]:
+    async def slot(self, scope: Scope, *, writes: bool = False) -> AsyncGenerator[bool]:
         """Hold a slot during the block; yield whether the request had to wait. Raises UnavailableError."""
         user = f"{scope.tenant_id}\0{scope.user_id}"
-        waited = await _take(self._users, user)
+        waited = await _take(self._users, user, more=MORE_WRITES if writes else 0)
         try:
             waited |= await _take(self._tenants, scope.tenant_id)
             try:
@@ -57,8 +61,8 @@ def tenant_slots(shared: int) -> FairSlots:
     return FairSlots(TOTAL_SLOTS, alone=TENANT_SLOTS, beside=shared)
 
 
-async def _take(slots: FairSlots, name: str) -> bool:
+async def _take(slots: FairSlots, name: str, more: int = 0) -> bool:
     try:
-        return await slots.take(name, WAIT_SECONDS)
+        return await slots.take(name, WAIT_SECONDS, more=more)
     except TimeoutError:
         raise UnavailableError("too many requests of this tenant are on their way; send it again later") from None

@@ -28,13 +28,12 @@ class TrustedProxies:
         nearest = _address(peer)
         if nearest is None:
             return peer
-        for hop in reversed(_values(scope, b"x-forwarded-for")):
-            if not self._trusted(nearest) or (address := _address(hop)) is None:
-                break
-            nearest = address
-        if nearest.version == 6:
-            return str(ipaddress.ip_network((nearest, _IPV6_PREFIX), strict=False))
-        return str(nearest)
+        if self._trusted(nearest):
+            for hop in reversed(_values(scope, b"x-forwarded-for")):
+                if not self._trusted(nearest) or (address := _address(hop)) is None:
+                    break
+                nearest = address
+        return _counted_as(nearest)
 
     def scheme(self, scope: Scope) -> str:
         """Return the scheme that the client used, `https` or `http`, as the nearest trusted proxy reports it."""
@@ -52,6 +51,13 @@ def _values(scope: Scope, wanted: bytes) -> list[str]:
     """Return the values of a header that lists them, over all its lines."""
     lines = (value.decode("latin-1") for name, value in scope["headers"] if name == wanted)
     return [each.strip() for each in ",".join(lines).split(",") if each.strip()]
+
+
+@lru_cache(maxsize=4_096)
+def _counted_as(address: _Address) -> str:
+    if address.version == 6:
+        return str(ipaddress.ip_network((address, _IPV6_PREFIX), strict=False))
+    return str(address)
 
 
 @lru_cache(maxsize=4_096)

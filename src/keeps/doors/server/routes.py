@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from keeps.base.scope import Scope as CallerScope
 from keeps.doors.server.admission import admit_request
-from keeps.doors.server.bodies import buffered_body, check_json
+from keeps.doors.server.bodies import buffered_body, check_json, message_at_hand
 from keeps.doors.server.concurrency import ConcurrencyLimits
 from keeps.doors.server.idempotency import repeatable_request
 from keeps.doors.server.parameters import (
@@ -81,9 +81,9 @@ class Operation:
         # Read before a slot is taken: whoever sends slowly waits for themselves.
         async with (
             buffered_body(request, getattr(endpoint.body, "MOST_BYTES", None)) as content,
-            limits.slot(caller) as waited,
+            limits.slot(caller, writes=endpoint.role != "reader") as waited,
         ):
-            if waited and await request.is_disconnected():
+            if waited and _has_disconnected(request):
                 raise ClientDisconnect  # nobody waits for the response any more
             with repeatable(repeatable_request(request, content)):
                 body = None if endpoint.body is None else await read_body(endpoint.body, content, findings)
@@ -92,6 +92,12 @@ class Operation:
                 if if_match is not None:
                     params, body = set_version(if_match, params, body)
                 return await self.respond(Call(endpoint, request, caller, params, body))
+
+
+def _has_disconnected(request: Request) -> bool:
+    """Return whether the client of a request, whose body has been read, is gone."""
+    message = message_at_hand(request.receive)
+    return message is not None and message["type"] == "http.disconnect"
 
 
 def operation_routes() -> Iterator[Route]:

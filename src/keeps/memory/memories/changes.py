@@ -11,6 +11,7 @@ from uuid import UUID
 from keeps.base.clock import Clock, new_id
 from keeps.base.cooperative import cooperative_map
 from keeps.base.scope import Scope
+from keeps.base.unchecked import unchecked
 from keeps.memory.memories import store
 from keeps.memory.memories.reconcile import Keep, Replace, StoreOlder, are_apart, check_version, reconcile
 from keeps.memory.memories.store import NewMemoryRow, written
@@ -181,6 +182,5 @@ def _created(new: NewMemoryRow) -> Receipt:
 
 
 def receipt(status: ReceiptStatus, row: MemoryRow, event_id: UUID | None, *, indexed: bool) -> Receipt:
-    return Receipt.model_construct(
-        status=status, memory_id=row.memory_id, memory=row.as_memory(), event_id=event_id, indexed=indexed
-    )
+    values = {"status": status, "memory_id": row.memory_id, "memory": row.as_memory(), "event_id": event_id}
+    return unchecked(Receipt, values | {"indexed": indexed})

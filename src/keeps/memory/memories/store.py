@@ -12,13 +12,13 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
-from keeps.base.assembling import assembled
 from keeps.base.clock import new_id
 from keeps.base.cooperative import cooperative_map
 from keeps.base.cursors import Place
 from keeps.base.scope import Scope
 from keeps.base.text.packing import NO_WORDS, Packed, pack
 from keeps.base.text.searched import searched_words
+from keeps.base.unchecked import unchecked
 from keeps.memory.memories.retention import fades_at, retention
 from keeps.memory.memories.types import MEMORY, SHOWN, MemoryRow
 from keeps.models.embedder import Embedding
@@ -79,13 +79,15 @@ async def insert_many(tx: Tx, rows: Sequence[NewMemoryRow], model: str, asking: 
     return {row["memory_id"] for row in inserted}
 
 
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def _inserted(new: NewMemoryRow) -> str:
-    image = new.row.as_json() | {
-        "event_id": str(new.event_id),
-        "words": new.words.words,
-        "word_count": new.words.total,
-    }
-    return json.dumps(image, ensure_ascii=False)
+    image = new.row.as_json()
+    image["event_id"] = str(new.event_id)
+    image["words"] = new.words.words
+    image["word_count"] = new.words.total
+    return _encoded(image)
 
 
 async def replace(tx: Tx, rows: Sequence[NewMemoryRow], event_type: EventType, at: datetime | None = None) -> None:
@@ -98,7 +100,7 @@ async def replace(tx: Tx, rows: Sequence[NewMemoryRow], event_type: EventType, a
 
 
 def _replaced(new: NewMemoryRow) -> str:
-    return json.dumps(new.row.as_json() | {"event_id": str(new.event_id)}, ensure_ascii=False)
+    return _encoded(new.row.as_json() | {"event_id": str(new.event_id)})
 
 
 async def store_words(tx: Tx, new: NewMemoryRow) -> None:
@@ -353,16 +355,16 @@ def memory_from_row(row: Row, now: datetime | None = None) -> Memory:
     values["life"] = None
     if now is not None:
         values["life"] = _life_of(values, row["access_count"] or 0, row["last_accessed_at"], now)
-    return assembled(Memory, values)
+    return unchecked(Memory, values)
 
 
 def _life_of(values: Mapping[str, Any], count: int, last_accessed_at: datetime | None, now: datetime) -> Life:
     if values["layer"] != "short_term":
-        return assembled(
+        return unchecked(
             Life, {"access_count": count, "last_accessed_at": last_accessed_at, "retention": None, "fades_at": None}
         )
     used = max(values["updated_at"], last_accessed_at) if last_accessed_at else values["updated_at"]
-    return assembled(
+    return unchecked(
         Life,
         {
             "access_count": count,

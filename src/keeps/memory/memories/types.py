@@ -20,6 +20,7 @@ from keeps.base.scope import Scope
 from keeps.base.text.forms import known_form
 from keeps.base.text.importance import estimate_importance
 from keeps.base.text.searched import embedded_text
+from keeps.base.unchecked import unchecked
 from keeps.store.db.session import Row
 from keeps.store.db.statements import Columns
 from keeps_client.models import Memory, NewMemory
@@ -92,7 +93,7 @@ class MemoryRow:
 
     def as_memory(self) -> Memory:
         """Return the memory as callers see it, without validation: it was validated when written."""
-        return Memory.model_construct(**{name: getattr(self, name) for name in SHOWN})
+        return unchecked(Memory, {name: getattr(self, name) for name in SHOWN})
 
     @property
     def audience(self) -> str:
@@ -221,7 +222,12 @@ def _digest(identity: list[object]) -> bytes:
     return hashlib.sha256(json.dumps(identity, ensure_ascii=False).encode()).digest()
 
 
+_JSON_TYPES = frozenset((str, NoneType, int, float, bool, dict, list))
+
+
 def _as_json(value: Json | datetime | UUID | bytes | tuple[Json, ...]) -> Json:
+    if type(value) in _JSON_TYPES:
+        return value  # pyright: ignore[reportReturnType]
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, UUID):

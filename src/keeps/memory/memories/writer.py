@@ -25,6 +25,9 @@ from keeps_client.errors import KeepsError
 from keeps_client.models import Receipt
 
 MAX_GATHERED = 256
+JOINING_TURNS = 2
+"""Turns of the event loop before a transaction begins: requests that have arrived are read and join it. Without them
+the first of sixteen would have a transaction of its own."""
 
 
 class _AnsweredBeforeError(Exception):
@@ -69,6 +72,8 @@ class Writer:
 
     async def _drain(self, tenant_id: str, lane: _Lane) -> None:
         while lane.waiting:
+            for _ in range(JOINING_TURNS):
+                await asyncio.sleep(0)
             size = _batch_size(lane.waiting)
             batch, lane.waiting = lane.waiting[:size], lane.waiting[size:]
             await self._commit(batch)

@@ -146,11 +146,8 @@ class AudienceIndexes:
             await asyncio.gather(*self._builds.values(), return_exceptions=True)
 
     async def close(self) -> None:
-        tasks = [
-            *self._builds.values(),
-            *self._behind.values(),
-            *([self._sweeping] if self._sweeping is not None else []),
-        ]
+        tasks = [*self._builds.values(), *self._behind.values()]
+        tasks += [self._sweeping] if self._sweeping is not None else []
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

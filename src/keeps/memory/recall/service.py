@@ -13,7 +13,6 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from keeps.base.assembling import assembled
 from keeps.base.cache.ttl_cache import TtlCache
 from keeps.base.clock import Clock
 from keeps.base.fairness import acting_for, current_tenant
@@ -24,6 +23,7 @@ from keeps.base.text.changes import is_of_another
 from keeps.base.text.searched import embedded_text
 from keeps.base.text.trust import is_quotation, origin_of
 from keeps.base.text.words import language_of, terms_of
+from keeps.base.unchecked import unchecked
 from keeps.memory.recall import cues, store
 from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.arms import RecallQuery, find
@@ -434,7 +434,7 @@ def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[H
     """Return the best memories that still exist, as hits."""
     request = ranking.request
     return [
-        assembled(
+        unchecked(
             Hit,
             {
                 "memory": memories[memory_id],

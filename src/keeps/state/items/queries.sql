@@ -109,15 +109,34 @@ WHERE namespace IS NOT NULL
            OR COALESCE(refresh.ends_at, items.updated_at + items.ttl_minutes * interval '1 minute') > $3)))
 
 -- name: items_put
--- $1: rows as JSON; what is there keeps its row_id and the time of its making. Each row as it is stored comes back.
-INSERT INTO keeps.items AS held (tenant_id, user_id, namespace, key, row_id, value, texts, ttl_minutes, version,
-    created_at, updated_at)
-SELECT tenant_id, user_id, namespace, key, row_id, value, texts, ttl_minutes, version, created_at, updated_at
-FROM jsonb_populate_recordset(NULL::keeps.items, $1::jsonb)
-ON CONFLICT (tenant_id, user_id, namespace, key) DO UPDATE
-    SET value = EXCLUDED.value, texts = EXCLUDED.texts, ttl_minutes = EXCLUDED.ttl_minutes,
-        version = held.version + 1, updated_at = EXCLUDED.updated_at
-RETURNING namespace, key, row_id, version, to_jsonb(held) AS image
+-- Store rows with their events; what is there keeps its row_id and the time of its making. In one statement, so that the
+-- values are read and written once. $1: rows as JSON, each with an event_id · $2: the agent that writes
+WITH item AS (
+    SELECT filled.*, (given.row ->> 'event_id')::uuid AS event_id, given.position
+    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS given(row, position)
+        CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.items, given.row) AS filled
+), stored AS (
+    INSERT INTO keeps.items AS held (tenant_id, user_id, namespace, key, row_id, value, texts, ttl_minutes, version,
+        created_at, updated_at)
+    SELECT tenant_id, user_id, namespace, key, row_id, value, texts, ttl_minutes, version, created_at, updated_at
+    FROM item ORDER BY position
+    ON CONFLICT (tenant_id, user_id, namespace, key) DO UPDATE
+        SET value = EXCLUDED.value, texts = EXCLUDED.texts, ttl_minutes = EXCLUDED.ttl_minutes,
+            version = held.version + 1, updated_at = EXCLUDED.updated_at
+    RETURNING held.*
+), counter AS (
+    UPDATE keeps.tenants SET last_sequence = last_sequence + (SELECT count(*) FROM stored)
+    WHERE tenant_id = (SELECT item.tenant_id FROM item LIMIT 1)
+    RETURNING last_sequence - (SELECT count(*) FROM stored) AS base
+), logged AS (
+    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility,
+        data)
+    SELECT stored.tenant_id, counter.base + row_number() OVER (ORDER BY item.position), item.event_id, 'item.written',
+        'keeps', stored.row_id::text, stored.updated_at, stored.user_id, $2::text, 'private',
+        jsonb_build_object('item', to_jsonb(stored))
+    FROM stored JOIN item USING (namespace, key) CROSS JOIN counter
+)
+SELECT namespace, key, row_id, version FROM stored
 
 -- name: items_unlink
 -- What was derived from items whose value is another now.

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -13,6 +14,7 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from keeps.base.clock import Clock
+from keeps.base.cooperative import cooperative_map
 from keeps.base.fairness import acting_for
 from keeps.base.scope import Scope
 from keeps.models.embedder import Embedder, Embedding
@@ -83,6 +85,43 @@ class _Budget:
             raise PayloadTooLargeError("what this batch would answer is too much at once; ask for less, in several")
 
 
+_Change = PutItem | DeleteItem
+
+
+def _kind_of(operation: Operation) -> object:
+    return _Change if isinstance(operation, _Change) else type(operation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What puts and deletions next to each other come to: nobody sees the steps between.
+
+    `deleted`: keys whose present item goes, before any is put.
+    `put`: the last put of each key that is not deleted after it, with its number among the batch's puts.
+    """
+
+    deleted: list[tuple[str, str]]
+    put: list[tuple[int, PutItem]]
+    puts_read: int
+
+    @classmethod
+    def of(cls, operations: Sequence[Operation], before: int) -> _Changes:
+        """`before`: number of the batch's puts before these."""
+        number = before
+        deleted: dict[tuple[str, str], None] = {}
+        put: dict[tuple[str, str], tuple[int, PutItem]] = {}
+        for operation in operations:
+            assert isinstance(operation, _Change)
+            address = store.stored(operation.namespace), operation.key
+            put.pop(address, None)
+            if isinstance(operation, PutItem):
+                put[address] = number, operation
+                number += 1
+            else:
+                deleted[address] = None
+        return cls(list(deleted), list(put.values()), number - before)
+
+
 class ItemService:
     """A store of JSON values for each user."""
 
@@ -116,7 +155,9 @@ class ItemService:
         if not any(isinstance(op, PutItem | DeleteItem | SweepItems) for op in ops):
             return ItemResults.model_construct(results=await self._read(scope, ops, batch.omit_expired))
         questions = await self._questions(scope, ops)
-        embedded, waiting = await self._embedded(scope, [op for op in ops if isinstance(op, PutItem)])
+        puts = [op for op in ops if isinstance(op, PutItem)]
+        embedded, waiting = await self._embedded(scope, puts)
+        values = await cooperative_map(store.encoded_value, puts)
 
         again = partial(self._read_again, ops, questions, omit_expired=batch.omit_expired)
         answer: Answer[ItemResults] = Answer(lambda _: StoredAnswer(True), again)
@@ -125,19 +166,16 @@ class ItemService:
             async with attempt as tx:
                 touched: list[UUID] = []
                 budget = _Budget()
-                puts = 0
+                before = 0
                 results: list[ItemResult] = []
-                for kind, group in itertools.groupby(ops, type):
+                for kind, group in itertools.groupby(ops, _kind_of):
                     same = list(group)
-                    if kind is PutItem:
-                        put = [op for op in same if isinstance(op, PutItem)]
-                        await self._put(tx, put, puts, embedded, waiting)
-                        puts += len(put)
-                        results += [ItemResult() for _ in put]
-                    elif kind is DeleteItem:
-                        gone = [(store.stored(op.namespace), op.key) for op in same if isinstance(op, DeleteItem)]
-                        await store.delete(tx, gone, self._clock())
-                        results += [ItemResult() for _ in gone]
+                    if kind is _Change:
+                        changes = _Changes.of(same, before)
+                        before += changes.puts_read
+                        await store.delete(tx, changes.deleted, self._clock())
+                        await self._put(tx, changes.put, values, embedded, waiting)
+                        results += [ItemResult() for _ in same]
                     elif kind is SweepItems:
                         results += [ItemResult(removed=await store.sweep(tx, self._clock())) for _ in same]
                     else:
@@ -152,18 +190,19 @@ class ItemService:
     async def _put(
         self,
         tx: Tx,
-        puts: Sequence[PutItem],
-        before: int,
+        puts: Sequence[tuple[int, PutItem]],
+        values: Sequence[str],
         embedded: Mapping[int, dict[str, Embedding]],
         waiting: Set[int],
     ) -> None:
-        """Store items; only the last of several puts of one key. `before`: number of the batch's puts before these."""
-        last = {(put.namespace, put.key): position for position, put in enumerate(puts)}
-        chosen = sorted(last.values())
-        vectors = {row: embedded.get(before + position, {}) for row, position in enumerate(chosen)}
-        later = [row for row, position in enumerate(chosen) if before + position in waiting]
+        """Store items of different keys, each with its number among the batch's puts."""
+        if not puts:
+            return
+        vectors = {row: embedded.get(number, {}) for row, (number, _) in enumerate(puts)}
+        later = [row for row, (number, _) in enumerate(puts) if number in waiting]
         model = self._embedder.model if self._embedder else None
-        await store.put(tx, [puts[position] for position in chosen], vectors, later, model, self._clock())
+        new = [(put, values[number]) for number, put in puts]
+        await store.put(tx, new, vectors, later, model, self._clock())
 
     async def _read_again(
         self, ops: Sequence[Operation], questions: dict[str, HalfVector], tx: Tx, _: object, *, omit_expired: bool

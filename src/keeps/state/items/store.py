@@ -142,73 +142,67 @@ async def namespaces(tx: Tx, living_at: datetime | None) -> list[tuple[str, ...]
 
 async def put(
     tx: Tx,
-    new: Sequence[PutItem],
+    new: Sequence[tuple[PutItem, str]],
     embedded: Mapping[int, Mapping[str, Embedding]],
     waiting: Iterable[int],
     model: str | None,
     now: datetime,
 ) -> None:
-    """Store items of different keys with their vectors (by position) and events.
+    """Store items of different keys, each with its `encoded_value`, with their vectors (by position) and events.
 
     `waiting`: positions of the items that get their vectors later.
     """
-    done = await _put(tx, [_image(tx, item, 1, now, now) for item in new], now)
+    done = await _put(tx, [_image(tx, item, value, 1, now, now) for item, value in new])
     changed = [row["row_id"] for row in done if row["version"] > 1]
     if changed:
         await tx.execute(QUERIES["items_unlink"], tx.scope.tenant_id, changed)
     rows = {(row["namespace"], row["key"]): row["row_id"] for row in done}
+    addresses = [(stored(item.namespace), item.key) for item, _ in new]
     vectors = [
-        (stored(new[position].namespace), rows[stored(new[position].namespace), new[position].key], field, vector)
+        (addresses[position][0], rows[addresses[position]], field, vector)
         for position, fields in embedded.items()
         for field, vector in fields.items()
     ]
     if vectors and model is not None:
         await _insert_vectors(tx, model, vectors)
-    later = [rows[stored(new[position].namespace), new[position].key] for position in waiting]
+    later = [rows[addresses[position]] for position in waiting]
     if later:
         await tx.execute(QUERIES["item_pending_add"], *_who(tx), later)
 
 
-def _image(tx: Tx, new: PutItem, version: int, created_at: datetime, updated_at: datetime) -> dict[str, object]:
-    return {
+def encoded_value(new: PutItem) -> str:
+    """Return the value of an item as JSON; it is encoded before the transaction, since it may be long."""
+    return json.dumps(new.value, ensure_ascii=False)
+
+
+def _image(tx: Tx, new: PutItem, value: str, version: int, created_at: datetime, updated_at: datetime) -> str:
+    """Return a row with its event's id as JSON."""
+    others = {
         "tenant_id": tx.scope.tenant_id,
         "user_id": tx.scope.user_id,
         "namespace": stored(new.namespace),
         "key": new.key,
         "row_id": str(new_id()),
-        "value": new.value,
+        "event_id": str(new_id()),
         "texts": _texts(new),
         "ttl_minutes": new.ttl_minutes,
         "version": version,
         "created_at": created_at.isoformat(),
         "updated_at": updated_at.isoformat(),
     }
+    return f'{json.dumps(others, ensure_ascii=False)[:-1]}, "value": {value}}}'
 
 
-async def _put(tx: Tx, images: Sequence[Mapping[str, object]], now: datetime) -> list[Row]:
+async def _put(tx: Tx, images: Sequence[str]) -> list[Row]:
     """Store rows with their events. Existing rows keep their row_id."""
-    done = await tx.fetch(QUERIES["items_put"], json.dumps(images, ensure_ascii=False))
-    news = [
-        NewEvent(
-            new_id(),
-            "item.written",
-            str(row["row_id"]),
-            now,
-            "private",
-            tx.scope.agent_id,
-            {"item": json.loads(row["image"])},
-        )
-        for row in done
-    ]
-    await events.append(tx, news)
-    return done
+    return await tx.fetch(QUERIES["items_put"], f"[{','.join(images)}]", tx.scope.agent_id)
 
 
 async def add(tx: Tx, new: PutItem, version: int, created_at: datetime, updated_at: datetime) -> bool:
     """Store an imported item with its event, to be indexed later. Return False if it already exists."""
     if await get(tx, [(stored(new.namespace), new.key)], None):
         return False
-    await _put(tx, [_image(tx, new, version, created_at, updated_at)], updated_at)
+    await _put(tx, [_image(tx, new, encoded_value(new), version, created_at, updated_at)])
     return True
 
 
@@ -226,6 +220,8 @@ async def _insert_vectors(tx: Tx, model: str, vectors: Sequence[tuple[str, UUID,
 
 async def delete(tx: Tx, wanted: Sequence[tuple[str, str]], now: datetime) -> int:
     """Delete items and redact their events. Return the number deleted."""
+    if not wanted:
+        return 0
     sides = [each[0] for each in wanted], [each[1] for each in wanted]
     return await _gone(tx, await tx.fetch(QUERIES["items_delete"], *_who(tx), *sides), now)
 

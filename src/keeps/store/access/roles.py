@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import get_args
 
 from keeps_client.errors import ForbiddenError
@@ -17,6 +18,7 @@ def known_roles(names: Iterable[object]) -> frozenset[str]:
     return frozenset(name for name in names if isinstance(name, str) and name in ORDER)
 
 
+@lru_cache(maxsize=4_096)
 def allows(roles: frozenset[str], needed: RoleName) -> bool:
     return any(role in ORDER and ORDER.index(role) >= ORDER.index(needed) for role in roles)  # pyright: ignore[reportArgumentType]
 

@@ -279,16 +279,21 @@ BEGIN
 END
 $$;
 
--- Redact the events about rows of transcripts or items of the current user, and void the answers about them.
+-- Redact the events about rows of transcripts or items of the current user, and void the answers about them. The
+-- order lets only the index by subject answer it: without statistics, others would read every event of the user.
 CREATE OR REPLACE FUNCTION keeps.redact_rows(about text[], wanted uuid[]) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     found bigint[];
 BEGIN
-    SELECT array_agg(sequence) INTO found FROM events
-    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
-      AND user_id = NULLIF(current_setting('app.current_user', true), '')
-      AND subject = ANY (wanted::text[]) AND type IN ('transcript.written', 'item.written') AND NOT data ? 'redacted';
+    SELECT array_agg(held.sequence) INTO found
+    FROM unnest(wanted::text[]) AS gone(subject) CROSS JOIN LATERAL (
+        SELECT sequence, user_id, type, data FROM events
+        WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+          AND events.subject BETWEEN gone.subject AND gone.subject
+        ORDER BY events.subject, sequence OFFSET 0) AS held
+    WHERE held.user_id = NULLIF(current_setting('app.current_user', true), '')
+      AND held.type IN ('transcript.written', 'item.written') AND NOT held.data ? 'redacted';
     PERFORM void_answers(about, true);
     RETURN redact_events(found, '{}', false);
 END
