@@ -27,13 +27,15 @@ class Cue:
     def __init__(self, source: str) -> None:
         self.source = source
         alternatives = list(split_alternatives(source))
-        at_words = [each[2:] for each in alternatives if each.startswith(r"\b")]
-        at_start = [each[1:] for each in alternatives if each.startswith("^")]
-        others = [each for each in alternatives if not each.startswith((r"\b", "^"))]
+        at_words = [pattern[2:] for pattern in alternatives if pattern.startswith(r"\b")]
+        at_start = [pattern[1:] for pattern in alternatives if pattern.startswith("^")]
+        others = [pattern for pattern in alternatives if not pattern.startswith((r"\b", "^"))]
         anywhere = ([rf"\b(?:{'|'.join(at_words)})"] if at_words else []) + others
         start = [f"^(?:{'|'.join(at_start)})"] if at_start else []
-        self.patterns = [re.compile(each) for each in (*start, "|".join(anywhere)) if each]
-        self._attempts = [each.match if each.pattern.startswith("^") else each.search for each in self.patterns]
+        self.patterns = [re.compile(pattern) for pattern in (*start, "|".join(anywhere)) if pattern]
+        self._attempts = [
+            pattern.match if pattern.pattern.startswith("^") else pattern.search for pattern in self.patterns
+        ]
 
     def search(self, folded: str) -> bool:
         """Return whether the pattern occurs in a text from `fold`."""

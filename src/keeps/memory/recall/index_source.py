@@ -183,12 +183,12 @@ class IndexSource:
         raise NotImplementedError("the graph is in the database")
 
     async def with_key(self, namespace: str, key: str) -> set[UUID]:
-        found: set[UUID] = set()
+        memory_ids: set[UUID] = set()
         for part in self._parts:
             rows = part.view.index.with_key(namespace, key)
             rows = rows[part.allowed[rows]] if self._selection.filters else rows
-            found.update(UUID(bytes=memory_id) for memory_id in ids_of(part.view.table[rows]))
-        return found
+            memory_ids.update(UUID(bytes=memory_id) for memory_id in ids_of(part.view.table[rows]))
+        return memory_ids
 
     async def rows(self, positions: Positions, memory_ids: set[UUID]) -> Rows:
         halves = np.array([(each.int >> 64, each.int & (1 << 64) - 1) for each in memory_ids], dtype=np.uint64)
@@ -205,26 +205,26 @@ class IndexSource:
     async def around(self, rows: Rows, turns: Sequence[int]) -> tuple[Rows, Turns]:
         ids, beside = rows.ids(), Turns()
         chosen: list[list[RowNumbers]] = [[] for _ in self._parts]
-        asked = np.array(turns, dtype=np.int64)
-        sessions = rows.table["session"][asked]
+        turn_rows = np.array(turns, dtype=np.int64)
+        sessions = rows.table["session"][turn_rows]
         runs = [part.view.run_of(sessions) for part in self._parts]
         spread = np.sum([end > first for first, end in runs], axis=0) > 1
-        for part, (first, end), found in zip(self._parts, runs, chosen, strict=True):
+        for part, (first, end), beside_it in zip(self._parts, runs, chosen, strict=True):
             mine = np.flatnonzero((end > first) & ~spread)
             if len(mine):
-                positions = rows.positions[asked[mine]] - part.start
+                positions = rows.positions[turn_rows[mine]] - part.start
                 numbers, there = part.view.beside(positions, first[mine], end[mine])
-                found.append(numbers[there])
+                beside_it.append(numbers[there])
                 names = ids_of(part.view.table[numbers.ravel()])
-                for place, turn in enumerate(asked[mine].tolist()):
-                    near = [names[4 * place + each] if there[place, each] else b"" for each in range(4)]
+                for place, turn in enumerate(turn_rows[mine].tolist()):
+                    near = [names[4 * place + which] if there[place, which] else b"" for which in range(4)]
                     beside[ids[turn]] = list(filter(None, near[:BESIDE])), list(filter(None, near[BESIDE:]))
-        for turn in asked[spread].tolist():
+        for turn in turn_rows[spread].tolist():
             beside[ids[turn]] = self._beside_in_all(int(rows.table["session"][turn]), ids[turn], chosen)
-        known = rows.table["low"]
-        numbers = [np.concatenate([*found, np.zeros(0, dtype=np.int64)]) for found in chosen]
+        low = rows.table["low"]
+        numbers = [np.concatenate([*some, np.zeros(0, dtype=np.int64)]) for some in chosen]
         new = [
-            each[~np.isin(part.view.table["low"][each], known)] for part, each in zip(self._parts, numbers, strict=True)
+            some[~np.isin(part.view.table["low"][some], low)] for part, some in zip(self._parts, numbers, strict=True)
         ]
         return self._gathered(new), beside
 
@@ -233,7 +233,7 @@ class IndexSource:
 
     def _words(self, terms: Sequence[str], *, whole: bool) -> WordMatches:
         left_out = np.zeros(len(terms))
-        found: list[tuple[npt.NDArray[np.int64], Positions, View, RowNumbers, npt.NDArray[np.uint8]]] = []
+        entries: list[tuple[npt.NDArray[np.int64], Positions, View, RowNumbers, npt.NDArray[np.uint8]]] = []
         for part in self._parts:
             view = part.view
             which, rows, counts = view.index.entries(terms)
@@ -244,18 +244,18 @@ class IndexSource:
                 skipped = self._common(view, which, rows, len(terms))
                 left_out += np.bincount(which[skipped], minlength=len(terms))
                 which, rows, counts = which[~skipped], rows[~skipped], counts[~skipped]
-            found.append((which, view.positions[rows] + part.start, view, rows, counts))
+            entries.append((which, view.positions[rows] + part.start, view, rows, counts))
         positions, matches = matches_of(
             len(terms),
-            np.concatenate([which for which, *_ in found]),
-            np.concatenate([where for _, where, *_ in found]),
-            np.concatenate([view.details["numbered"][rows] for *_, view, rows, _ in found]),
-            np.concatenate([np.minimum(view.details["length"][rows], 32_767) for *_, view, rows, _ in found]),
-            np.concatenate([counts for *_, counts in found]),
+            np.concatenate([which for which, *_ in entries]),
+            np.concatenate([where for _, where, *_ in entries]),
+            np.concatenate([view.details["numbered"][rows] for *_, view, rows, _ in entries]),
+            np.concatenate([np.minimum(view.details["length"][rows], 32_767) for *_, view, rows, _ in entries]),
+            np.concatenate([counts for *_, counts in entries]),
             self._parts[-1].end,
         )
         counted = [part.view.counts[life] for part in self._parts for life in part.view.lives]
-        memories, words = sum(each.memories for each in counted), sum(each.words for each in counted)
+        memories, words = sum(life.memories for life in counted), sum(life.words for life in counted)
         return WordMatches(memories, words, positions, matches, left_out)
 
     def _common(self, view: View, which: npt.NDArray[np.int64], rows: RowNumbers, terms: int) -> Mask:
@@ -303,26 +303,26 @@ class IndexSource:
         for view in (part.view for part in self._parts):
             first, end = view.run_of(np.array([session]))
             rows.append(view.order[first[0] : end[0]])
-        table = joined([part.view.table[each] for part, each in zip(self._parts, rows, strict=True)])
+        table = joined([part.view.table[row] for part, row in zip(self._parts, rows, strict=True)])
         of, numbers = np.repeat(np.arange(len(rows)), list(map(len, rows))), np.concatenate(rows)
         order = np.lexsort((table["low"], table["high"], table["begins"]))
         ids = ids_of(table[order])
         place = ids.index(turn)
-        for each in order[max(place - BESIDE, 0) : place + 1 + BESIDE].tolist():
-            chosen[int(of[each])].append(numbers[each : each + 1])
+        for row in order[max(place - BESIDE, 0) : place + 1 + BESIDE].tolist():
+            chosen[int(of[row])].append(numbers[row : row + 1])
         return ids[max(place - BESIDE, 0) : place][::-1], ids[place + 1 : place + 1 + BESIDE]
 
     def _gathered(self, chosen: Sequence[RowNumbers]) -> Rows:
-        """Return rows of each part that are selected and pass the filter, by id."""
-        kept = [
-            (part, each[part.allowed[each]]) for part, each in zip(self._parts, map(np.unique, chosen), strict=True)
+        """Return rows of some part that are selected and pass the filter, by id."""
+        chosen_rows = [
+            (part, some[part.allowed[some]]) for part, some in zip(self._parts, map(np.unique, chosen), strict=True)
         ]
-        both = [(part, part.view, rows) for part, rows in kept if len(rows)]
+        both = [(part, part.view, rows) for part, rows in chosen_rows if len(rows)]
         if not both:
             return Rows(sentences=np.zeros((0, self._width), dtype=np.float32))
         table = joined([view.table[rows] for _, view, rows in both])
         order = np.lexsort((table["low"], table["high"]))
-        tokens = [each for _, view, rows in both for each in view.index.tokens_of(rows)]
+        tokens = [some for _, view, rows in both for some in view.index.tokens_of(rows)]
         return Rows(
             table[order],
             np.concatenate([view.positions[rows] + part.start for part, view, rows in both])[order],

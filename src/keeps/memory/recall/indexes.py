@@ -82,21 +82,21 @@ class AudienceIndexes:
 
     @contextmanager
     def reading(self, scope: Scope) -> Generator[list[AudienceIndex] | None]:
-        """Give the tenant's and the user's arrays for one question; None if one of them is not held."""
-        helds = [held for key in self._keys(scope) if (held := self._held.get(key)) is not None]
-        if len(helds) < 2:
+        """Give the tenant's and the user's arrays for one question; None if one of them is not arrays."""
+        both = [arrays for key in self._keys(scope) if (arrays := self._held.get(key)) is not None]
+        if len(both) < 2:
             yield None
             return
-        for key, held in zip(self._keys(scope), helds, strict=True):
-            held.used_at, held.scope = time.monotonic(), scope
-            held.readers += 1
+        for key, arrays in zip(self._keys(scope), both, strict=True):
+            arrays.used_at, arrays.scope = time.monotonic(), scope
+            arrays.readers += 1
             self._held.move_to_end(key)
         try:
-            yield [held.index for held in helds]
+            yield [arrays.index for arrays in both]
         finally:
-            for held in helds:
-                held.readers -= 1
-                _clear(held)
+            for arrays in both:
+                arrays.readers -= 1
+                _clear(arrays)
 
     def note(self, scope: Scope) -> None:
         """Note that a user asked; if it is not the first time, hold their audiences."""
@@ -113,24 +113,24 @@ class AudienceIndexes:
     async def catch_up(self, scope: Scope, versions: Sequence[int] = ()) -> bool:
         """Bring the arrays up to date, unless another question has since they had `versions`.
 
-        Return whether they are held and current.
+        Return whether they are arrays and current.
         """
-        helds = [held for key in self._keys(scope) if (held := self._held.get(key)) is not None]
+        both = [arrays for key in self._keys(scope) if (arrays := self._held.get(key)) is not None]
         async with contextlib.AsyncExitStack() as locks:
-            for held in helds:
-                await locks.enter_async_context(held.lock)
-            if versions and versions != [held.index.version for held in helds]:
-                return len(helds) == 2
+            for arrays in both:
+                await locks.enter_async_context(arrays.lock)
+            if versions and versions != [arrays.index.version for arrays in both]:
+                return len(both) == 2
             async with self._database.snapshot(scope) as tx:
-                names = [held.index.audience for held in helds]
+                names = [arrays.index.audience for arrays in both]
                 sequence, states = await store.index_state(tx, names, self._model, self._dimensions)
-                for held in helds:
-                    state = states[held.index.audience]
-                    current = state.version == held.index.version or await self._apply(tx, held, state, sequence)
-                    held.index.sequence = sequence
+                for arrays in both:
+                    state = states[arrays.index.audience]
+                    current = state.version == arrays.index.version or await self._apply(tx, arrays, state, sequence)
+                    arrays.index.sequence = sequence
                     if not current:
-                        self._drop(self._key(scope, held.index.audience))
-        return len(helds) == 2 and not any(held.dropped for held in helds)
+                        self._drop(self._key(scope, arrays.index.audience))
+        return len(both) == 2 and not any(arrays.dropped for arrays in both)
 
     def forget(self, tenant_id: str) -> None:
         """Drop what is held of a tenant, after an erasure."""
@@ -161,22 +161,22 @@ class AudienceIndexes:
             cell = await self._database.cells.get(name)
             versions = await store.audience_versions(cell, [key[1:] for key in keys])
             for key in keys:
-                held = self._held.get(key)
-                if held is None:
+                arrays = self._held.get(key)
+                if arrays is None:
                     continue
                 version = versions.get(key[1:], 0)
-                unused = held.used_at < time.monotonic() - UNUSED_SECONDS
-                if version == 0 and len(held.index):
+                unused = arrays.used_at < time.monotonic() - UNUSED_SECONDS
+                if version == 0 and len(arrays.index):
                     self._drop(key)
                     cell.drop_idle()
                 elif unused:
                     self._drop(key)
-                elif version != held.index.version:
-                    await self._refresh(key, held)
-        for held in list(self._held.values()):
-            await self._read_readings(held)
-            if held.index.has_gone and not held.readers:
-                held.index.scrub()
+                elif version != arrays.index.version:
+                    await self._refresh(key, arrays)
+        for arrays in list(self._held.values()):
+            await self._read_readings(arrays)
+            if arrays.index.has_gone and not arrays.readers:
+                arrays.index.scrub()
 
     def _wrote(self, scope: Scope) -> None:
         """Bring a user's arrays up to date soon after a write of this process, so that the next question need not."""

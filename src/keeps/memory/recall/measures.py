@@ -26,7 +26,7 @@ MICROSECONDS_OF_AN_HOUR = 3.6e9
 
 @dataclass(frozen=True, slots=True)
 class VectorFeatures:
-    """How near the words of candidates are to those of the question.
+    """Nearness of the words of candidates to those of the question.
 
     `nearest`: (n, words of the question), the cosine of the nearest word of each candidate.
     `tokens`: late interaction; NaN if a candidate has no word vectors or they are not to be used.

@@ -384,25 +384,25 @@ class RecallService:
         depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
         if len(request.query) > MOST_ASKED:
             request = request.model_copy(update={"query": request.query[:MOST_ASKED]})
-        asked = RecallQuery(request, selection, query, depth)
-        found = await find(source, asked)
-        weights = token_weights(query.words if query is not None else (), request.query, found)
-        rows = await source.rows(found.places, {*found.keys, *found.graph})
-        read = await _meant(rows, asked, weights)
+        recall_query = RecallQuery(request, selection, query, depth)
+        results = await find(source, recall_query)
+        weights = token_weights(query.words if query is not None else (), request.query, results)
+        rows = await source.rows(results.places, {*results.keys, *results.graph})
+        read = await _meant(rows, recall_query, weights)
         turns: Turns = {}
-        if best := best_alone(rows, read, asked, found, EXPANDED):
+        if best := best_alone(rows, read, recall_query, results, EXPANDED):
             others, turns = await source.around(rows, best)
-            rows, read = rows.and_those(others), read.and_those(await _meant(others, asked, weights))
+            rows, read = rows.and_those(others), read.and_those(await _meant(others, recall_query, weights))
         here = await source.here(rows)
         dropped = request.as_of is None and not here.all()
         rows, read = rows.only(here), read.only(here)
         zone = zone_of(request.timezone) if request.timezone else self._zone
-        candidates = measure(rows, read, asked, found, turns, weights, self._clock(), zone)
+        candidates = measure(rows, read, recall_query, results, turns, weights, self._clock(), zone)
         return Ranking.of(
             request,
             rows,
             candidates,
-            found,
+            results,
             weights,
             source.past,
             dropped=dropped,

@@ -1,4 +1,4 @@
-"""What recall reads memories from: the database, or the arrays that a process holds of an audience.
+"""Sources that recall reads memories from: the database, or the arrays that a process holds of an audience.
 
 Both return the same memories and numbers; tests/recall/test_index.py compares them to the last digit.
 """

@@ -96,7 +96,7 @@ async def newest_words(tx: Tx, selection: Selection) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class AudienceState:
-    """What the database says of an audience: its version, and the counts of its lives."""
+    """The database's account of an audience: its version, and the counts of its lives."""
 
     version: int
     counts: dict[str, LifeCounts]
@@ -198,7 +198,7 @@ async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How candidates are read.
+    """Options for reading candidates.
 
     `dimensions`: those of the vectors of `model`, 0 for none. `advice`: read which openings state a preference.
     """

@@ -94,7 +94,7 @@ def _kind_of(operation: Operation) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What puts and deletions next to each other come to: nobody sees the steps between.
+    """Puts and deletions next to each other, as one change: nobody sees the steps between.
 
     `deleted`: keys whose present item goes, before any is put.
     `put`: the last put of each key that is not deleted after it, with its number among the batch's puts.
