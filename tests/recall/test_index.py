@@ -75,6 +75,15 @@ async def answers(keeps: Keeps, scope: Scope, request: RecallRequest) -> tuple[l
     return [hit.model_dump() for hit in found.hits], found.nothing_known
 
 
+async def both_answers(plain: Keeps, arrays: Keeps, scope: Scope, request: RecallRequest) -> tuple[Any, Any]:
+    """Return the answers of both, of one state: another engine of the run may have stored a vector in between."""
+    while True:
+        expected = await answers(plain, scope, request)
+        got = await answers(arrays, scope, request)
+        if expected == await answers(plain, scope, request):
+            return expected, got
+
+
 def differences(got: Any, expected: Any, where: str = "") -> Iterator[str]:
     """Yield where two answers differ, for the message of a failed test."""
     if isinstance(got, dict) and isinstance(expected, dict):
@@ -200,8 +209,7 @@ async def test_arrays_give_the_hits_of_the_database_to_the_last_digit(
         clock.now += timedelta(minutes=chance.randint(0, 3))
         for scope in (alice, bob):
             request = request_of(chance)
-            expected = await answers(plain, scope, request)
-            got = await answers(arrays, scope, request)
+            expected, got = await both_answers(plain, arrays, scope, request)
             assert got == expected, "\n".join([str(number), repr(request), *list(differences(got, expected))[:9]])
             compared += len(expected[0])
     assert compared > 50
