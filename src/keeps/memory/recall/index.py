@@ -157,6 +157,7 @@ class AudienceIndex:
 
     def clear(self) -> None:
         """Overwrite what was held, so that nothing of it stays in the memory of the process."""
+        self.views = {}
         for each in self._growing:
             each.clear()
         for array in (self._hashes, self._holders, self._times, self.signs, self.letters):

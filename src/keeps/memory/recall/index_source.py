@@ -23,6 +23,7 @@ from keeps_client.models import Memory, RecallRequest
 
 MANY_ROWS = 100_000
 """Number of memories above which words and signs are compared in a thread."""
+MOST_VOCABULARIES = 8
 BESIDE = 2
 """Number of turns before and after a turn that are read with it."""
 Mask = npt.NDArray[np.bool_]
@@ -64,8 +65,18 @@ class View:
         self.vectors = None if with_vector.all() else np.flatnonzero(with_vector)
         self.order = index.order[self.selected[index.order]]
         self.sessions = self.table["session"][self.order]
+        self._vocabularies: dict[tuple[str, ...], Vocabulary] = {}
         self._turns = np.zeros(self.count, dtype=np.int64)
         self._turns[self.order] = np.arange(len(self.order))
+
+    async def vocabulary(self, beginnings: Sequence[str]) -> Vocabulary:
+        """Return the words of the selected rows that start with one of `beginnings`."""
+        key = tuple(beginnings)
+        if key not in self._vocabularies:
+            if len(self._vocabularies) == MOST_VOCABULARIES:
+                self._vocabularies.clear()
+            self._vocabularies[key] = await asyncio.to_thread(self.index.vocabulary, self.selected, key)
+        return self._vocabularies[key]
 
     def run_of(self, sessions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Return where some conversations begin and end among the turns."""
@@ -163,10 +174,7 @@ class IndexSource:
         return await self.words(terms, whole=True)
 
     async def vocabularies(self, beginnings: Sequence[str]) -> list[Vocabulary]:
-        def read() -> list[Vocabulary]:
-            return [part.view.index.vocabulary(part.view.selected, beginnings) for part in self._parts]
-
-        return await asyncio.to_thread(read)
+        return [await part.view.vocabulary(beginnings) for part in self._parts]
 
     async def best(self, scored: WordScores, depth: int) -> Positions:
         if not self._selection.filters:

@@ -65,7 +65,8 @@ class AudienceIndexes:
         self._database = database
         self._model = model
         self._dimensions = dimensions
-        self._room = room
+        self.room = room
+        """Size of all arrays in bytes, at most."""
         self._held: OrderedDict[Key, Held] = OrderedDict()
         self._asked: TtlCache[tuple[str, str], bool] = TtlCache(100_000, ASKED_SECONDS)
         self._too_large: TtlCache[Key, bool] = TtlCache(10_000, UNUSED_SECONDS, renewed=False)
@@ -100,7 +101,7 @@ class AudienceIndexes:
 
     def note(self, scope: Scope) -> None:
         """Note that a user asked; if it is not the first time, hold their audiences."""
-        if self._database.cell_of(scope.tenant_id) is None:
+        if not self.room or self._database.cell_of(scope.tenant_id) is None:
             return
         who = scope.tenant_id, scope.user_id
         if self._asked.get(who) is None:
@@ -224,7 +225,7 @@ class AudienceIndexes:
         sequence, states = await store.index_state(tx, [audience], self._model, self._dimensions)
         state = states[audience]
         memories, words = (sum(getattr(each, name) for each in state.counts.values()) for name in ("memories", "words"))
-        if memories * BYTES_OF_A_MEMORY + words * BYTES_OF_A_WORD > self._room // 2:
+        if memories * BYTES_OF_A_MEMORY + words * BYTES_OF_A_WORD > self.room // 2:
             return None
         index = AudienceIndex(audience, self._dimensions)
         for life in LIVES:
@@ -283,7 +284,7 @@ class AudienceIndexes:
                 log().warning("arrays of audiences were not compared with the database", error=error.code)
 
     def _make_room(self) -> None:
-        while self.size > self._room:
+        while self.size > self.room:
             self._drop(next(iter(self._held)))
 
     def _drop(self, key: Key) -> None:
