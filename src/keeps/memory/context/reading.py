@@ -1,0 +1,71 @@
+"""Read what a context shows besides what its question finds: by one statement, as the user who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from keeps.base.scope import Scope
+from keeps.memory.conversations.service import REBUILT_FROM
+from keeps.memory.memories.store import JSON_COLUMNS
+from keeps.memory.memories.types import MEMORY
+from keeps.store.db.session import Database, Row
+from keeps.store.db.size_limits import MOST_WHOLE
+from keeps.store.db.statements import Statements
+from keeps_client.models import ContextRequest
+
+QUERIES = Statements("keeps.memory.context", MEMORY)
+PARTS = frozenset(("session", "last_session", "identity", "knowledge", "standing"))
+"""The sources of a context that this statement answers."""
+STANDING = 40
+"""Maximum number of standing memories of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRows:
+    """What was read.
+
+    `notes`, `last_notes`: JSON of the notes of this conversation and of the last one.
+    `fingerprint`: changes when a source does; its first value is the number of sources.
+    `memories`: rows of memories by the source that they were read for.
+    """
+
+    notes: str | None = None
+    last_notes: str | None = None
+    fingerprint: tuple[object, ...] = (0,)
+    memories: Mapping[str, Sequence[Row]] = field(default_factory=dict[str, Sequence[Row]])
+
+    def of(self, source: str) -> Sequence[Row]:
+        return self.memories.get(source, ())
+
+
+async def read(
+    database: Database, scope: Scope, request: ContextRequest, parts: Collection[str], now: datetime, model: str
+) -> ContextRows:
+    """Read some `PARTS`. `model`: the model of the vectors of sources."""
+    if not parts:
+        return ContextRows()
+    statement = QUERIES["context_rows"].within(JSON_COLUMNS, MOST_WHOLE)
+    values = (
+        scope.tenant_id,
+        scope.user_id,
+        scope.bound_agent,
+        sorted(parts),
+        request.session_id,
+        scope.agent_id if scope.agent_bound else request.agent_id,
+        now,
+        model,
+        REBUILT_FROM,
+        STANDING,
+    )
+    rows = await database.ask(scope.tenant_id, statement, *values)
+    if rows is None:
+        async with database.reading(scope) as tx:
+            rows = await tx.fetch(statement, *values)
+    state, *others = rows
+    memories: dict[str, list[Row]] = {}
+    for row in others:
+        memories.setdefault(row["part"], []).append(row)
+    fingerprint = tuple(state[name] for name in ("sources", "changed", "versions", "vectors"))
+    return ContextRows(state["notes"], state["last_notes"], fingerprint, memories)
