@@ -16,6 +16,7 @@ from keeps.store.db.statements import Statements
 from keeps_client.models import ContextRequest
 
 QUERIES = Statements("keeps.memory.context", MEMORY)
+STATEMENT = QUERIES["context_rows"].within(JSON_COLUMNS, MOST_WHOLE)
 PARTS = frozenset(("session", "last_session", "identity", "knowledge", "standing"))
 """The sources of a context that this statement answers."""
 STANDING = 40
@@ -46,7 +47,6 @@ async def read(
     """Read some `PARTS`. `model`: the model of the vectors of sources."""
     if not parts:
         return ContextRows()
-    statement = QUERIES["context_rows"].within(JSON_COLUMNS, MOST_WHOLE)
     values = (
         scope.tenant_id,
         scope.user_id,
@@ -59,10 +59,10 @@ async def read(
         REBUILT_FROM,
         STANDING,
     )
-    rows = await database.ask(scope.tenant_id, statement, *values)
+    rows = await database.ask(scope.tenant_id, STATEMENT, *values)
     if rows is None:
         async with database.reading(scope) as tx:
-            rows = await tx.fetch(statement, *values)
+            rows = await tx.fetch(STATEMENT, *values)
     state, *others = rows
     memories: dict[str, list[Row]] = {}
     for row in others:

@@ -102,6 +102,10 @@ class Rows:
     def ids(self) -> list[bytes]:
         return ids_of(self.table)
 
+    def places(self) -> dict[bytes, int]:
+        """Return the index of each id."""
+        return {memory_id: at for at, memory_id in enumerate(self.ids())}
+
     def only(self, wanted: npt.NDArray[np.bool_]) -> Rows:
         """Return the rows at which `wanted` is true."""
         if wanted.all():

@@ -326,8 +326,10 @@ class RecallService:
 
         `weights`: weights of the question's words.
         """
-        rows, place = ranking.rows, {ranking.rows.memory_id(each): each for each in ranking.order}
-        places = [(memory, place[memory.memory_id]) for memory in memories if memory.memory_id in place]
+        if not memories:
+            return {}
+        rows, place = ranking.rows, ranking.rows.places()
+        places = [(memory, place[memory.memory_id.bytes]) for memory in memories if memory.memory_id.bytes in place]
         marked = [(memory, rows.tokens_of(each)) for memory, each in places if rows.table["tokens"][each]]
         if not marked or not isinstance(self._embedder, ReadsInPieces):
             return {}
@@ -564,17 +566,19 @@ def _without_repeats(hits: Sequence[Hit]) -> list[Hit]:
 
 def _newer(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
     """Map each of a user's statements among the best hits to the newest later one about the same matter."""
-    position = {ranking.rows.memory_id(each): each for each in ranking.order}
+    position = ranking.rows.places()
     stated = [
         hit.memory
         for hit in hits[:COMPARED]
         if hit.memory.role in (None, "user")
         and origin_of(hit.memory.role, hit.memory.source, hit.memory.metadata) == "own"
         and hit.memory.content_type not in SUMMARIES
-        and hit.memory_id in position
+        and hit.memory_id.bytes in position
     ]
+    if len(stated) < 2:
+        return {}
     stated.sort(key=lambda memory: memory.valid_from)
-    vectors = ranking.candidates.sentences[[position[memory.memory_id] for memory in stated]]
+    vectors = ranking.candidates.sentences[[position[memory.memory_id.bytes] for memory in stated]]
     similar = np.argwhere(np.triu(vectors @ vectors.T >= SAME_MATTER_SIMILARITY, 1)).tolist()
     terms: dict[int, frozenset[str]] = {}
     for place in {place for pair in similar for place in pair}:
