@@ -14,7 +14,6 @@ from keeps.memory.context import sections
 from keeps.memory.context.budget import SHARES, WHOLE
 from keeps.memory.context.sections import Item
 from keeps.memory.memories.store import JSON_COLUMNS, memory_from_row
-from keeps.memory.memories.types import MEMORY
 from keeps.store.db.session import Row
 from keeps.store.db.size_limits import check_whole
 from keeps_client.models import Source
@@ -30,7 +29,7 @@ def items(rows: Sequence[Row], user_id: str, zone: tzinfo = UTC) -> list[Item]:
     Raises PayloadTooLargeError if they exceed the limit of one read.
     """
     check_whole(rows, JSON_COLUMNS)
-    memories = [memory_from_row({name: row[name] for name in MEMORY.types}) for row in rows]
+    memories = [memory_from_row(row) for row in rows]
     every = [sections.as_item(memory, user_id, memory.importance, None, zone=zone) for memory in memories]
     once: dict[str, Item] = {}
     for item in every:

@@ -347,13 +347,11 @@ def memory_from_row(row: Row | dict[str, object], now: datetime | None = None) -
     """
     values = dict(row)
     count, last_accessed_at = values.pop("access_count", None), values.pop("last_accessed_at", None)
-    if now is not None:
-        values["life"] = _life_of(values, count or 0, last_accessed_at, now)
-    values.pop("content_hash", None)
+    values["life"] = None if now is None else _life_of(values, count or 0, last_accessed_at, now)
     values["metadata"] = json.loads(values["metadata"])
     values["value"] = None if values["value"] is None else json.loads(values["value"])
     values["tags"] = tuple(values["tags"])
-    return Memory.model_construct(**values)
+    return Memory.built(values)
 
 
 def _life_of(values: Mapping[str, Any], count: int, last_accessed_at: datetime | None, now: datetime) -> Life:

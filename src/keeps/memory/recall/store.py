@@ -157,8 +157,7 @@ async def hits(
     if rows is None or not rows[0]["current"]:
         return None
     check_whole(rows, JSON_COLUMNS)
-    read = [{name: value for name, value in row.items() if name not in ("elsewhere", "current")} for row in rows]
-    return {row["memory_id"]: memory_from_row(row, now) for row in read if row["memory_id"] is not None}
+    return {row["memory_id"]: memory_from_row(row, now) for row in rows if row["memory_id"] is not None}
 
 
 async def passing_at(tx: Tx, places: Places, selection: Selection, limit: int) -> list[int]:
@@ -292,10 +291,7 @@ async def as_of(tx: Tx, rows: Rows, moment: datetime, selection: Selection, *, a
         *condition.values,
         columns=JSON_COLUMNS,
     )
-    return {
-        row["found_id"]: memory_from_row({name: value for name, value in row.items() if name != "found_id"})
-        for row in read
-    }
+    return {row["found_id"]: memory_from_row(row) for row in read}
 
 
 def _array(values: Iterable[str]) -> str:
