@@ -28,7 +28,7 @@ from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.arms import RecallQuery, find
 from keeps.memory.recall.caches import SignsCache, WordsCache
 from keeps.memory.recall.conditions import Selection, select
-from keeps.memory.recall.index_source import IndexSource, serves
+from keeps.memory.recall.index_source import serves
 from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.measures import VectorFeatures, best_alone, meant, measure, token_weights
 from keeps.memory.recall.passages import (
@@ -42,6 +42,7 @@ from keeps.memory.recall.passages import (
 from keeps.memory.recall.ranking import Ranking
 from keeps.memory.recall.reranking import RERANKED, Reranking
 from keeps.memory.recall.rows import Packed, Rows, Turns
+from keeps.memory.recall.shared import SharedIndexSource
 from keeps.memory.recall.source import DatabaseSource, Source
 from keeps.models.embedder import Embedder, Floats, QueryEmbedding, ReadsInPieces
 from keeps.models.reranker import Reranker
@@ -414,7 +415,7 @@ class RecallService:
                 if indexes is None:
                     return None
                 versions = [index.version for index in indexes]
-                source = partial(IndexSource, indexes)
+                source = partial(SharedIndexSource, indexes, {})
                 rankings = [
                     await self._ranking(source, scope, question.request, question.query, now) for question in questions
                 ]
