@@ -13,6 +13,7 @@ import pytest
 
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
+from keeps.memory.context import reading
 from keeps.memory.context.router import ContextRouter
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.recall.access import AccessBuffer
@@ -193,6 +194,21 @@ async def test_too_many_bytes_at_once_are_read_one_by_one(
     results = await arrays.service(RecallService).recall_all(scope, requests)
     assert [each.hits for each in results] == [each.hits for each in expected]
     assert trips["recall_hits"] == 3
+
+
+async def test_too_large_memories_do_not_cost_the_conversation(
+    arrays: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = arrays.memory(Scope(tenant, "alice"))
+    await memory.store_exchange(SAID, session_id="said")
+    for number in range(3):
+        await memory.remember(f"Fact {number}.", importance=0.9, metadata={"about": "x" * 3_000})
+    monkeypatch.setattr("keeps.store.db.size_limits.MOST_WHOLE", 5_000)
+    monkeypatch.setattr(reading, "STATEMENT", reading.QUERIES["context_rows"].within(("value", "metadata"), 5_000))
+    result = await memory.context("hello", session_id="said", sections=["session", "long_term"])
+    assert "Nice to meet you" in (await memory.context("What did I say?", session_id="said")).text
+    assert result.degraded_sources == ("standing",)
+    assert result.stable == ""
 
 
 async def test_context_shows_nothing_of_other_scopes(arrays: Keeps, clock: SetClock, tenant: str) -> None:

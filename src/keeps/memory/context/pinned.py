@@ -13,9 +13,8 @@ from uuid import UUID
 from keeps.memory.context import sections
 from keeps.memory.context.budget import SHARES, WHOLE
 from keeps.memory.context.sections import Item
-from keeps.memory.memories.store import JSON_COLUMNS, memory_from_row
+from keeps.memory.memories.store import memory_from_row
 from keeps.store.db.session import Row
-from keeps.store.db.size_limits import check_whole
 from keeps_client.models import Source
 from keeps_client.models.context import SectionName
 
@@ -26,9 +25,7 @@ def items(rows: Sequence[Row], user_id: str, zone: tzinfo = UTC) -> list[Item]:
     """Return the user's own lasting memories and the skills that the asking agent may use, most important first.
 
     They are read each time: a cache would depend on the asking agent and on every way in which a memory can disappear.
-    Raises PayloadTooLargeError if they exceed the limit of one read.
     """
-    check_whole(rows, JSON_COLUMNS)
     memories = [memory_from_row(row) for row in rows]
     every = [sections.as_item(memory, user_id, memory.importance, None, zone=zone) for memory in memories]
     once: dict[str, Item] = {}

@@ -11,8 +11,9 @@ from keeps.memory.conversations.service import REBUILT_FROM
 from keeps.memory.memories.store import JSON_COLUMNS
 from keeps.memory.memories.types import MEMORY
 from keeps.store.db.session import Database, Row
-from keeps.store.db.size_limits import MOST_WHOLE
+from keeps.store.db.size_limits import MOST_WHOLE, check_whole
 from keeps.store.db.statements import Statements
+from keeps_client.errors import PayloadTooLargeError
 from keeps_client.models import ContextRequest
 
 QUERIES = Statements("keeps.memory.context", MEMORY)
@@ -29,15 +30,24 @@ class ContextRows:
 
     `notes`, `last_notes`: JSON of the notes of this conversation and of the last one.
     `fingerprint`: changes when a source does; its first value is the number of sources.
-    `memories`: rows of memories by the source that they were read for.
+    `memories`: rows of memories by the source that they were read for, in order; those of this conversation first.
+    `cut_off`: the last of them may be missing, since all together exceed the limit of one read.
     """
 
     notes: str | None = None
     last_notes: str | None = None
     fingerprint: tuple[object, ...] = (0,)
     memories: Mapping[str, Sequence[Row]] = field(default_factory=dict[str, Sequence[Row]])
+    cut_off: PayloadTooLargeError | None = None
+
+    def messages(self) -> Sequence[Row]:
+        """Return the last messages of this conversation, newest first; fewer if they exceed the limit of one read."""
+        return self.memories.get("session", ())
 
     def of(self, source: str) -> Sequence[Row]:
+        """Return the memories for a source. Raises PayloadTooLargeError if they may have been cut off."""
+        if self.cut_off is not None:
+            raise self.cut_off
         return self.memories.get(source, ())
 
 
@@ -68,4 +78,9 @@ async def read(
     for row in others:
         memories.setdefault(row["part"], []).append(row)
     fingerprint = tuple(state[name] for name in ("sources", "changed", "versions", "vectors"))
-    return ContextRows(state["notes"], state["last_notes"], fingerprint, memories)
+    cut_off: PayloadTooLargeError | None = None
+    try:
+        check_whole(others, JSON_COLUMNS)
+    except PayloadTooLargeError as error:
+        cut_off = error
+    return ContextRows(state["notes"], state["last_notes"], fingerprint, memories, cut_off)
