@@ -110,7 +110,7 @@ async def test_time_question_gets_section_smalltalk_none(living: Keeps, clock: M
     assert "- User (2026-03-02): We decided to sail to Bergen on Friday." in result.text
 
 
-async def test_any_write_invalidates_cached_answers(living: Keeps, keeps: Keeps, tenant: str) -> None:
+async def test_any_write_is_in_the_next_context(living: Keeps, keeps: Keeps, tenant: str) -> None:
     alice = await told(keeps, tenant)
     question = "What is the code of the boathouse?"
     first = await alice.context(question)
@@ -274,7 +274,7 @@ async def test_last_conversation_keeps_tool_output_fenced(living: Keeps, tenant:
 
 
 @pytest.mark.parametrize("taken_away", ["private", "forgotten", "erased", "owner erased"])
-async def test_unshared_memory_leaves_cached_answers(living: Keeps, tenant: str, taken_away: str) -> None:
+async def test_unshared_memory_leaves_the_next_context(living: Keeps, tenant: str, taken_away: str) -> None:
     alice, bob = (living.memory(Scope(tenant, name)) for name in ("alice", "bob"))
     await bob.remember("Bob likes tea.")
     shared = await alice.remember("The launch code is 4711.", visibility="tenant")
@@ -370,12 +370,11 @@ async def test_erasure_removes_tenant_caches(living: Keeps, tenant: str) -> None
         await each.add_source("metrics", kind="api", purpose="Launches by day.")
         await each.context("What is the launch code, and how many launches were there?")
     asker = living.service(ContextRouter)._asker
-    kept = (asker._answers._held, asker._sources._shelves._held)
-    assert all({key[0] for key in each._entries} >= {tenant, f"{tenant}-other"} for each in kept)
+    shelves = asker._sources._shelves._held
+    assert {key[0] for key in shelves._entries} >= {tenant, f"{tenant}-other"}
     await alice.forget(codes[0].memory_id, hard=True)
-    for each in kept:
-        assert tenant not in {key[0] for key in each._entries}
-        assert f"{tenant}-other" in {key[0] for key in each._entries}
+    assert tenant not in {key[0] for key in shelves._entries}
+    assert f"{tenant}-other" in {key[0] for key in shelves._entries}
 
 
 async def test_stable_part_of_agent_respects_row_security(living: Keeps, tenant: str) -> None:

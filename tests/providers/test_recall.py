@@ -217,13 +217,13 @@ async def test_provider_is_registered_once_per_tenant(moods: Any, tenant: str) -
 async def test_database_recall_is_one_round_trip(memory: LocalMemory, monkeypatch: Any) -> None:
     await memory.remember("Tea is served at five.")
     asked: list[str] = []
-    inner = memory.keeps.service(RecallService).recall
+    inner = memory.keeps.service(RecallService).recall_all
 
-    async def recall(scope: Any, request: Any, **named: Any) -> Any:
-        asked.append(request.query)
-        return await inner(scope, request, **named)
+    async def recall_all(scope: Any, requests: Any, **named: Any) -> Any:
+        asked.extend(request.query for request in requests)
+        return await inner(scope, requests, **named)
 
-    monkeypatch.setattr(memory.keeps.service(RecallService), "recall", recall)
+    monkeypatch.setattr(memory.keeps.service(RecallService), "recall_all", recall_all)
     monkeypatch.setattr("keeps.memory.providers.service.merge", None)
     assert len((await memory.recall("tea")).hits) == 1
     assert asked == ["tea"]

@@ -13,7 +13,7 @@ from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories.service import MemoryService
-from keeps.memory.recall import index_source, store
+from keeps.memory.recall import index_source, shared, store
 from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.service import RecallService
@@ -222,7 +222,7 @@ async def test_arrays_give_the_hits_of_the_database_to_the_last_digit(
 async def test_words_that_most_hold_are_skipped_alike(
     arrays: Keeps, plain: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (store, index_source):
+    for module in (store, index_source, shared):
         monkeypatch.setattr(module, "COMMON_FROM", 100)
     chance, scope = random.Random(5), Scope(tenant, "alice")
     said = [

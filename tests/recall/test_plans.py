@@ -222,13 +222,20 @@ async def test_lists_read_an_index_in_order(big: asyncpg.Connection) -> None:
     assert "Seq Scan" not in text
 
 
-async def test_stable_context_uses_its_own_index(big: asyncpg.Connection) -> None:
-    from keeps.memory.context.sources import QUERIES as CONTEXT
+async def test_stable_context_uses_its_own_index(big: asyncpg.Connection, server: Any) -> None:
+    from keeps.memory.context.reading import PARTS, STANDING, STATEMENT
 
-    now = datetime.now(UTC)
-    text = await plan(big, CONTEXT["standing"].text, "big", "user-3", None, 20, now)
-    assert text.count("memories_standing") >= 2
-    assert "Seq Scan" not in text
+    given = "big", "user-3", "", list(PARTS), None, None, datetime.now(UTC), "x", 200, STANDING
+    plans: list[str] = []
+    admin = await asyncpg.connect(server.url("postgres", await big.fetchval("SELECT current_database()")))
+    await admin.execute("LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = log")
+    await admin.execute("SET auto_explain.log_nested_statements = on; SET ROLE keeps_app")
+    admin.add_log_listener(lambda _, message: plans.append(message.message))
+    await admin.fetch(STATEMENT.text, *given)
+    await admin.close()
+    (standing,) = [each for each in plans if "'standing', NULL" in each]
+    assert standing.count("memories_standing") >= 2
+    assert not [each for each in plans if "Seq Scan on memories" in each]
 
 
 async def test_pages_by_number_read_one_owners_rows(big: asyncpg.Connection) -> None:

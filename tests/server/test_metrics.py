@@ -65,9 +65,7 @@ async def test_contexts_caches_and_embeddings(engine: Keeps, tenant: str) -> Non
     await alice.remember("Alice works for Nordwind in Oslo.")
     assert value(engine, "keeps_embedding_seconds_count", kind="stored") == 1
     first = await alice.context("Where does Alice work?")
-    assert value(engine, "keeps_memory_cache_requests_total", cache="answers", result="hit") == 0
     await alice.context("Where does Alice work?")
-    assert value(engine, "keeps_memory_cache_requests_total", cache="answers", result="hit") > 0
     assert value(engine, "keeps_memory_context_seconds_count") == 2
     assert value(engine, "keeps_memory_context_tokens_sum") == 2 * first.tokens
     assert {

@@ -59,6 +59,8 @@ _WITH_MARKS = re.compile(rf".[{_MARKS}]*")
 MOST_MARKS = 30
 """Maximum number of marks on one letter, as in Unicode's stream-safe text: sorting more takes quadratic time."""
 _PILED = re.compile(rf"([{_MARKS}{_RARE_MARKS}]{{{MOST_MARKS}}})[{_MARKS}{_RARE_MARKS}]+")
+_BEYOND_LATIN_1 = re.compile("[\u0100-\U0010ffff]")
+"""Matches what texts with marks on their letters have: this one range is found 100 times as fast as all marks."""
 _MOST_OF_A_CHARACTER = 8
 """Maximum length of a letter with its marks, in a script without spaces."""
 _SCRIPTS = (
@@ -128,7 +130,7 @@ def without_growers(text: str) -> str:
 
 def without_piles(text: str) -> str:
     """Return a text with at most MOST_MARKS marks on each letter, so that it can be normalised in linear time."""
-    return _PILED.sub(r"\1", text)
+    return text if _BEYOND_LATIN_1.search(text) is None else _PILED.sub(r"\1", text)
 
 
 def is_spaceless(character: str) -> bool:

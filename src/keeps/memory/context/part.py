@@ -18,7 +18,7 @@ from keeps_client.models import context as api
 def make(core: Core) -> None:
     sources = core.add(SourceService(core.database, core.get(MemoryService), core.get(RecallService), core.clock))
     providers, conversations = core.get(ProviderService), core.get(ConversationService)
-    asker = Asker(core.database, providers, conversations, sources, core.metrics)
+    asker = Asker(core.database, providers, conversations, sources)
     core.erasure_listeners.append(asker.forget)
     access = core.get(AccessBuffer)
     core.open(ContextRouter(asker, choose_counter(), access, core.clock, core.metrics, zone=core.zone))

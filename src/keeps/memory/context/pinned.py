@@ -7,34 +7,27 @@ provider caches what it has read before; the results for the question follow it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from uuid import UUID
 
 from keeps.memory.context import sections
 from keeps.memory.context.budget import SHARES, WHOLE
 from keeps.memory.context.sections import Item
-from keeps.memory.context.sources import QUERIES
-from keeps.memory.recall import store
-from keeps.store.db.session import Tx
-from keeps_client.models import ContextRequest, Source
+from keeps.memory.memories.store import memory_from_row
+from keeps.store.db.session import Row
+from keeps_client.models import Source
 from keeps_client.models.context import SectionName
 
-MOST = 40
-"""Maximum number of memories of each kind."""
 SECTIONS: tuple[SectionName, ...] = ("long_term", "skills", "knowledge")
 
 
-async def items(tx: Tx, request: ContextRequest, now: datetime, zone: tzinfo = UTC) -> list[Item]:
+def items(rows: Sequence[Row], user_id: str, zone: tzinfo = UTC) -> list[Item]:
     """Return the user's own lasting memories and the skills that the asking agent may use, most important first.
 
     They are read each time: a cache would depend on the asking agent and on every way in which a memory can disappear.
     """
-    scope = tx.scope
-    agent = scope.agent_id if scope.agent_bound else request.agent_id
-    rows = await tx.fetch(QUERIES["standing"], scope.tenant_id, scope.user_id, agent, MOST, now)
-    memories = await store.memories(tx, [row["memory_id"] for row in rows], now)
-    told = [memories[row["memory_id"]] for row in rows if row["memory_id"] in memories]
-    every = [sections.as_item(memory, scope.user_id, memory.importance, None, zone=zone) for memory in told]
+    memories = [memory_from_row(row) for row in rows]
+    every = [sections.as_item(memory, user_id, memory.importance, None, zone=zone) for memory in memories]
     once: dict[str, Item] = {}
     for item in every:
         if item.trusted:  # Text from a tool or a page is shown only for a matching question.

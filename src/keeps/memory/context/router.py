@@ -115,25 +115,22 @@ class ContextRouter:
 
     async def _ask_sources(self, asking: Asking, read: Signals) -> Answers:
         """Ask all sources that the question needs, at the same time."""
-        asker, wants = self._asker, asking.wants
-        in_session = wants("session") and "smalltalk" not in read
-        has_session = asking.request.session_id is not None
-        (notes, last, memories, temporal, facts, capabilities), (documents, lasting) = await asyncio.gather(
-            asyncio.gather(
-                self._source(asking, "session", asker.notes(asking), when=has_session and in_session),
-                self._source(asking, "last_session", asker.last(asking), when=in_session),
-                self._source(asking, "memories", asker.memories(asking, read), when=read.asks),
-                self._source(
-                    asking, "temporal", asker.temporal(asking, read), when="temporal" in read and wants("temporal")
+        asker, needed = self._asker, asking.needs(read)
+        async with asker.reading(asking, read, needed) as reads:
+            (notes, last, memories, temporal, facts, capabilities), (documents, lasting) = await asyncio.gather(
+                asyncio.gather(
+                    self._source(asking, "session", asker.notes(asking, reads), needed),
+                    self._source(asking, "last_session", asker.last(reads), needed),
+                    self._source(asking, "memories", asker.memories(reads), needed),
+                    self._source(asking, "temporal", asker.temporal(reads), needed),
+                    self._source(asking, "identity", asker.facts(asking, reads), needed),
+                    self._source(asking, "knowledge", asker.knowledge(asking, reads), needed),
                 ),
-                self._source(asking, "identity", asker.facts(asking), when="identity" in read and wants("long_term")),
-                self._source(asking, "knowledge", asker.knowledge(asking), when=wants("knowledge")),
-            ),
-            asyncio.gather(
-                self._source(asking, "documents", asker.documents(asking), when=wants("documents") and read.asks),
-                self._source(asking, "standing", asker.pinned(asking), when=wants("long_term", "skills")),
-            ),
-        )
+                asyncio.gather(
+                    self._source(asking, "documents", asker.documents(reads), needed),
+                    self._source(asking, "standing", asker.pinned(asking, reads), needed),
+                ),
+            )
         return Answers(
             notes, last, memories or [], temporal, facts or [], capabilities, documents, pinned_items=lasting or []
         )
@@ -184,10 +181,10 @@ class ContextRouter:
             self._metrics.context_degraded.inc()
 
     async def _source(
-        self, asking: Asking, name: str, work: Coroutine[object, object, FoundT], *, when: bool
+        self, asking: Asking, name: str, work: Coroutine[object, object, FoundT], needed: frozenset[str]
     ) -> FoundT | None:
         """Ask one source. Return None if it is not needed, failed, or was too slow."""
-        if not when:
+        if name not in needed:
             work.close()
             return None
         started = time.perf_counter()

@@ -360,19 +360,25 @@ def without_quotations(items: Sequence[Item], told: Sequence[Item]) -> list[Item
 
     Messages of the running conversation stay whole; their content is removed from the rest.
     """
-    messages = [item.text for item in items if item.section == "session" and not item.heading]
-    quoted = sorted({item.said for item in told if len(item.said) >= SHORTEST_QUOTATION}, key=len, reverse=True)
+    messages = {item.text for item in items if item.section == "session" and not item.heading}
+    quoted: dict[str, list[tuple[str, str]]] = {}
+    """The statement and the words of each quotation, by speaker; longer ones first."""
+    for statement in sorted(
+        {item.said for item in told if len(item.said) >= SHORTEST_QUOTATION}, key=len, reverse=True
+    ):
+        speaker, _, words = statement.partition(": ")
+        quoted.setdefault(speaker, []).append((statement, words))
     rest: list[Item] = []
     for item in items:
         if item.text in messages:
             rest.append(item)
             continue
-        if item.said and any(item.said.partition(": ")[2] in message for message in messages):
+        speaker, _, said = item.said.partition(": ")
+        if item.said and any(said in message for message in messages):
             continue
         whole = item.text
-        for quotation in quoted:
-            speaker, _, words = quotation.partition(": ")
-            if item.said != quotation and item.said.startswith(f"{speaker}: ") and words in item.text:
+        for statement, words in quoted.get(speaker, ()):
+            if item.said != statement and words in item.text:
                 item.text = item.text.replace(words, "…")
         body = item.text.partition("): ")[2] or item.text
         if item.text == whole or len(_WORD.findall(body)) >= LEAST_WORDS:

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from keeps.base.clock import Clock
 from keeps.base.scope import Scope
 from keeps.memory.context.capabilities import MOST_ON_ONE, Capabilities, shelf_of, source_of
+from keeps.memory.context.reading import QUERIES
 from keeps.memory.memories.service import MemoryService
 from keeps.memory.recall.service import RecallService
 from keeps.store.db.session import Database
-from keeps.store.db.statements import Statements
 from keeps_client.checked import validated
 from keeps_client.errors import NotFoundError
 from keeps_client.models import NewMemory, NewSource, Receipt, Source
 from keeps_client.validation import one_of
 
-QUERIES = Statements("keeps.memory.context")
 NAMESPACE, TOOLS = "sources", "tools"
 TOLD, MOST_LISTED = 12, 1_000
 """Maximum number of sources in a context, and in a list."""
@@ -47,7 +46,7 @@ class SourceService:
 
     def __init__(self, database: Database, memories: MemoryService, recall: RecallService, clock: Clock) -> None:
         self._recall = recall
-        self._model = memories.model
+        self.model = memories.model
         self._shelves = Capabilities()
         self._database = database
         self._memories = memories
@@ -86,18 +85,15 @@ class SourceService:
         """Return the sources with their purposes."""
         return await self._known(scope)
 
-    async def fitting(self, scope: Scope, query: str) -> Fitting:
-        """Return the sources that fit a question, including tools."""
+    async def fitting(self, scope: Scope, query: str, fingerprint: tuple[object, ...]) -> Fitting:
+        """Return the sources that fit a question, including tools. `fingerprint`: that of the stored sources."""
         who = scope.tenant_id, scope.user_id
-        async with self._database.scoped(scope) as tx:
-            row = await tx.fetch_row(QUERIES["sources_fingerprint"], *who, self._clock(), self._model)
-        fingerprint = tuple((row or {}).values())
-        if row is None or not row["sources"]:
+        if not fingerprint[0]:
             return Fitting([], ())
         shelf = self._shelves.get(who, fingerprint)
         if shelf is None:
             async with self._database.scoped(scope) as tx:
-                rows = await tx.fetch(QUERIES["sources_shelf"], *who, self._clock(), MOST_ON_ONE, self._model)
+                rows = await tx.fetch(QUERIES["sources_shelf"], *who, self._clock(), MOST_ON_ONE, self.model)
             shelf = await asyncio.to_thread(shelf_of, rows, scope.user_id, fingerprint)
             self._shelves.put(who, shelf)
         # If all sources fit, words order them; otherwise they are searched by meaning, too.

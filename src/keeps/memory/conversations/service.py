@@ -29,7 +29,7 @@ from keeps.state.sessions import store as sessions
 from keeps.state.sessions.notes import CONSOLIDATED_AFTER_END
 from keeps.state.sessions.service import SessionService
 from keeps.store.db.answers import Answer, StoredAnswer
-from keeps.store.db.session import Database, Tx
+from keeps.store.db.session import Database, Row, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.checked import validated
 from keeps_client.errors import NotFoundError
@@ -175,6 +175,17 @@ class ConversationService:
             return None
         await self._share(scope, notes)
         return notes
+
+    def notes_from(
+        self, session_id: str, stored: str | None, messages: Sequence[Row], now: datetime
+    ) -> SessionNotes | None:
+        """Return stored notes, or else notes rebuilt from the last messages, newest first; None without messages."""
+        if stored is not None:
+            notes = SessionNotes.model_validate_json(stored)
+        else:
+            earlier = [sessions.note_from_row(row) for row in reversed(messages)]
+            notes = folding.fold(folding.empty(session_id, now, self._kept), earlier, now, self._kept)
+        return notes if notes.message_count else None
 
     async def end(self, scope: Scope, session_id: str) -> Receipt:
         """End a conversation: store its summary as a memory now; important memories are promoted in an hour."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -40,6 +40,7 @@ from keeps_client.models import (
     RecallResult,
 )
 from keeps_client.models.events import EventType
+from keeps_client.models.memories import Layer
 from keeps_client.models.recall import WEAK_RELEVANCE
 from keeps_client.validation import named
 
@@ -74,46 +75,32 @@ class ProviderService:
 
         With the database alone this is the recall over the database.
         """
+        (result,) = await self.recall_all(scope, [request], counted=counted, reranked=reranked)
+        return result
+
+    async def recall_all(
+        self, scope: Scope, requests: Sequence[RecallRequest], *, counted: bool = True, reranked: bool = True
+    ) -> list[RecallResult]:
+        """Return what `recall` returns for each request; the database answers all at once."""
         started = time.perf_counter()
-        others = self._others(scope, request)
-        ours = request.scope != "working" and (request.providers is None or bool(OURS & set(request.providers)))
-        if not others and ours:
-            return await self._recall.recall(scope, request, counted=counted, reranked=reranked)
-        asked = [self._ask(scope, name, request) for name in others]
-        results = await asyncio.gather(
-            *([self._recall.recall(scope, request, counted=counted, reranked=reranked)] if ours else []), *asked
-        )
-        answers: list[ProviderAnswer] = []
-        failed: list[str] = []
-        partial = False
-        if ours:
-            own = results[0]
-            assert isinstance(own, RecallResult)
-            answers.append(ProviderAnswer("postgres", own.hits, [_known_as(hit.memory) for hit in own.hits]))
-            failed += own.failed_providers
-            partial = own.partial
-        for name, outcome in zip(others, results[1 if ours else 0 :], strict=True):
-            if outcome is None or isinstance(outcome, RecallResult):
-                failed.append(name)
-            else:
-                answers.append(outcome)
-        first = {key: None for answer in answers if answer.provider_id == "working" for key in answer.keys}
-        hits = merge(answers, first, request.limit, explain=request.explain, query=request.query)
-        others_know = any(
-            hit.relevance is None or hit.relevance >= WEAK_RELEVANCE
-            for answer in answers
-            if answer.provider_id != "postgres"
-            for hit in answer.hits
-        )
-        unknown = not others_know and all(each.nothing_known for each in results if isinstance(each, RecallResult))
-        took_ms = (time.perf_counter() - started) * 1e3
-        return RecallResult.model_construct(
-            hits=hits, nothing_known=unknown, took_ms=took_ms, partial=partial or bool(failed), failed_providers=failed
-        )
+        others = [self._others(scope, request) for request in requests]
+        ours = [request for request in requests if _asks_database(request)]
+        work = self._recall.recall_all(scope, ours, counted=counted, reranked=reranked)
+        own, answers = await asyncio.gather(work, self._ask_all(scope, others, requests))
+        results: list[RecallResult] = []
+        from_database = iter(own)
+        for request, names, found in zip(requests, others, answers, strict=True):
+            mine = next(from_database) if _asks_database(request) else None
+            results.append(mine if mine is not None and not names else _merged(request, mine, names, found, started))
+        return results
 
     def asks_others(self, scope: Scope, request: RecallRequest) -> bool:
         """Return whether providers beside the database take part in an answer."""
         return bool(self._others(scope, request))
+
+    def holds(self, scope: Scope, layer: Layer) -> bool:
+        """Return whether the database's memories of a layer are held in memory."""
+        return self._recall.holds(scope, layer)
 
     async def warm(self) -> None:
         """Load what would delay the first query."""
@@ -365,6 +352,16 @@ class ProviderService:
             and (request.scope not in TIERS or LOCAL_TIERS.get(name, request.scope) == request.scope)
         ]
 
+    async def _ask_all(
+        self, scope: Scope, names: Sequence[Sequence[str]], requests: Sequence[RecallRequest]
+    ) -> list[list[ProviderAnswer | None]]:
+        """Return the answers of some providers to each request."""
+        asked = [
+            self._ask(scope, name, request) for some, request in zip(names, requests, strict=True) for name in some
+        ]
+        answers = iter(await asyncio.gather(*asked))
+        return [[next(answers) for _ in some] for some in names]
+
     async def _ask(self, scope: Scope, name: str, request: RecallRequest) -> ProviderAnswer | None:
         """Return the hits of one provider; None if it failed or timed out."""
         filters: dict[str, object] = {}
@@ -408,6 +405,45 @@ class ProviderService:
             return ProviderAnswer(name, hits, [match.entry.key for match in matching])
 
         return await self._calls.attempt(scope, name, search, request.session_id)
+
+
+def _asks_database(request: RecallRequest) -> bool:
+    return request.scope != "working" and (request.providers is None or bool(OURS & set(request.providers)))
+
+
+def _merged(
+    request: RecallRequest,
+    own: RecallResult | None,
+    names: Sequence[str],
+    found: Sequence[ProviderAnswer | None],
+    started: float,
+) -> RecallResult:
+    """Return the answers of the database, if it was asked, and of other providers as one."""
+    answers: list[ProviderAnswer] = []
+    failed: list[str] = []
+    if own is not None:
+        answers.append(ProviderAnswer("postgres", own.hits, [_known_as(hit.memory) for hit in own.hits]))
+        failed += own.failed_providers
+    for name, answer in zip(names, found, strict=True):
+        if answer is None:
+            failed.append(name)
+        else:
+            answers.append(answer)
+    first = {key: None for answer in answers if answer.provider_id == "working" for key in answer.keys}
+    hits = merge(answers, first, request.limit, explain=request.explain, query=request.query)
+    others_know = any(
+        hit.relevance is None or hit.relevance >= WEAK_RELEVANCE
+        for answer in answers
+        if answer.provider_id != "postgres"
+        for hit in answer.hits
+    )
+    return RecallResult.model_construct(
+        hits=hits,
+        nothing_known=not others_know and (own is None or own.nothing_known),
+        took_ms=(time.perf_counter() - started) * 1e3,
+        partial=bool(failed) or (own is not None and own.partial),
+        failed_providers=failed,
+    )
 
 
 def _known_as(memory: Memory) -> str:

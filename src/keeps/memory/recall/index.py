@@ -307,6 +307,10 @@ class AudienceIndex:
         named = (details["namespace"] == wanted[0]) & (details["key"] == wanted[1])
         return np.flatnonzero(named & self.alive & (details["life"] != LIVES.index("superseded")))
 
+    def has_layer(self, layer: str) -> bool:
+        """Return whether a memory of a layer is held."""
+        return bool((self.alive & (self.details["layer"] == hashes_of([layer])[0])).any())
+
     def sentences_of(self, rows: RowNumbers) -> Floats:
         return self._sentences.values[rows].astype(np.float32)
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
+from itertools import chain
 from uuid import UUID
 
 import numpy as np
@@ -29,7 +30,7 @@ from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.arms import RecallQuery, find
 from keeps.memory.recall.caches import SignsCache, WordsCache
 from keeps.memory.recall.conditions import Selection, select
-from keeps.memory.recall.index_source import IndexSource, serves
+from keeps.memory.recall.index_source import serves
 from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.measures import VectorFeatures, best_alone, meant, measure, token_weights
 from keeps.memory.recall.passages import (
@@ -43,14 +44,16 @@ from keeps.memory.recall.passages import (
 from keeps.memory.recall.ranking import Ranking
 from keeps.memory.recall.reranking import RERANKED, Reranking
 from keeps.memory.recall.rows import Packed, Rows, Turns
+from keeps.memory.recall.shared import SharedIndexSource
 from keeps.memory.recall.source import DatabaseSource, Source
 from keeps.models.embedder import Embedder, Floats, QueryEmbedding, ReadsInPieces
 from keeps.models.reranker import Reranker
 from keeps.models.token_vectors import similarities
 from keeps.store.db.session import Database
 from keeps.store.events import store as events
-from keeps_client.errors import KeepsError
+from keeps_client.errors import KeepsError, PayloadTooLargeError
 from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResult
+from keeps_client.models.memories import Layer
 from keeps_client.zones import zone_of
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
@@ -98,6 +101,24 @@ class RankedResult:
     result: RecallResult
     ranking: Ranking
     query: QueryEmbedding | None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request with the question's vectors.
+
+    `failed`: the embedding model did not answer. `reranking`: reads the hits again; None if the request wants none.
+    """
+
+    request: RecallRequest
+    query: QueryEmbedding | None
+    failed: bool
+    reranking: Reranking | None
+
+    @property
+    def least(self) -> int:
+        """Return the number of memories to read at least."""
+        return 0 if self.reranking is None else RERANKED
 
 
 class RecallService:
@@ -148,29 +169,78 @@ class RecallService:
         """
         return (await self.answer(scope, request, counted=counted, reranked=reranked)).result
 
+    async def recall_all(
+        self, scope: Scope, requests: Sequence[RecallRequest], *, counted: bool = True, reranked: bool = True
+    ) -> list[RecallResult]:
+        """Return what `recall` returns for each request; where arrays are held, their hits are read at once."""
+        answers = await self._answer_all(scope, requests, counted=counted, reranked=reranked)
+        return [answer.result for answer in answers]
+
+    def holds(self, scope: Scope, layer: Layer) -> bool:
+        """Return whether arrays are held and have memories of a layer."""
+        with self._indexes.reading(scope) as indexes:
+            return indexes is not None and any(index.has_layer(layer) for index in indexes)
+
     async def answer(
         self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
     ) -> RankedResult:
         """Recall, and keep the ranking for `nearest_sentences`."""
+        (answer,) = await self._answer_all(scope, [request], counted=counted, reranked=reranked)
+        return answer
+
+    async def _answer_all(
+        self, scope: Scope, requests: Sequence[RecallRequest], *, counted: bool, reranked: bool
+    ) -> list[RankedResult]:
+        if not requests:
+            return []
         started = time.perf_counter()
-        request = in_zone(scope, request)
-        with acting_for(scope.tenant_id):
-            words_only = request.scope == "persistent"
-            query, partial = (None, False) if words_only else await self._embed(request.query, scope.user_id)
-        if query is not None and not query.reads and request.scope != "indexed":
-            query = None
+        questions = await self._questions(scope, requests, reranked=reranked)
         now = self._clock()
-        reranking = self._reranking if reranked and request.rerank is not False else None
-        reranking = None if request.scope == "persistent" else reranking
-        least = 0 if reranking is None else RERANKED
-        ranking, memories = await self._answers(scope, request, query, now, least)
-        if query is not None and _is_weak(ranking) and await self._settled(scope, SETTLE_SECONDS):
-            ranking, memories = await self._answers(scope, request, query, now, least)
-        failed = ["embedder"] if partial else []
-        if reranking is not None:
+        ranked = await self._answers_to_all(scope, questions, now)
+        weak = [at for at, question in enumerate(questions) if question.query is not None and _is_weak(ranked[at][0])]
+        if weak and await self._settled(scope, SETTLE_SECONDS):
+            again = await self._answers_to_all(scope, [questions[at] for at in weak], now)
+            for at, answer in zip(weak, again, strict=True):
+                ranked[at] = answer
+        answers: list[RankedResult] = []
+        for question, (ranking, memories) in zip(questions, ranked, strict=True):
+            answers.append(await self._result(scope, question, ranking, memories, now, started))
+            if counted and not question.request.explain:
+                self._access.add_hits(scope, answers[-1].result.hits, now)
+        return answers
+
+    async def _questions(self, scope: Scope, requests: Sequence[RecallRequest], *, reranked: bool) -> list[Question]:
+        """Return the requests with their vectors. Questions with the same words are embedded once."""
+        requests = [in_zone(scope, request) for request in requests]
+        texts = list(dict.fromkeys(request.query for request in requests if request.scope != "persistent"))
+        with acting_for(scope.tenant_id):
+            embedded = await asyncio.gather(*(self._embed(text, scope.user_id) for text in texts))
+        vectors = dict(zip(texts, embedded, strict=True))
+        questions: list[Question] = []
+        for request in requests:
+            query, failed = (None, False) if request.scope == "persistent" else vectors[request.query]
+            if query is not None and not query.reads and request.scope != "indexed":
+                query = None
+            reranks = reranked and request.rerank is not False and request.scope != "persistent"
+            questions.append(Question(request, query, failed, self._reranking if reranks else None))
+        return questions
+
+    async def _result(
+        self,
+        scope: Scope,
+        question: Question,
+        ranking: Ranking,
+        memories: Mapping[UUID, Memory],
+        now: datetime,
+        started: float,
+    ) -> RankedResult:
+        """Return the hits of a ranking, read again by the reranker if the question asks for it."""
+        request, query = question.request, question.query
+        failed = ["embedder"] if question.failed else []
+        if question.reranking is not None:
             reranking_started = time.perf_counter()
             with acting_for(scope.tenant_id):
-                ranking, read = await reranking.reranked(ranking, memories)
+                ranking, read = await question.reranking.reranked(ranking, memories)
             failed += [] if read else ["reranker"]
             if time.perf_counter() - reranking_started > LOOKED_AT_AGAIN_SECONDS:
                 memories = await self._still_there(scope, ranking, memories, now)
@@ -188,8 +258,6 @@ class RecallService:
         nothing_known = not hits or ranking.nothing_known
         if request.min_relevance is not None:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
-        if counted and not request.explain:
-            self._access.add_hits(scope, hits, now)
         result = RecallResult.model_construct(
             hits=hits,
             nothing_known=nothing_known,
@@ -263,7 +331,9 @@ class RecallService:
 
         `weights`: weights of the question's words.
         """
-        rows, place = ranking.rows, ranking.places if memories else {}
+        if not memories:
+            return {}
+        rows, place = ranking.rows, ranking.places
         places = [(memory, place[memory.memory_id.bytes]) for memory in memories if memory.memory_id.bytes in place]
         marked = [(memory, rows.tokens_of(each)) for memory, each in places if rows.table["tokens"][each]]
         if not marked or not isinstance(self._embedder, ReadsInPieces):
@@ -306,16 +376,26 @@ class RecallService:
         self._asked.put(key, query)
         return query, False
 
-    async def _answers(
-        self, scope: Scope, request: RecallRequest, query: QueryEmbedding | None, now: datetime, least: int
-    ) -> tuple[Ranking, Mapping[UUID, Memory]]:
-        """Return the ranking and the best memories, at least `least`, as one transaction sees them."""
-        if serves(select(request, scope, now)):
-            found = await self._answers_from_arrays(scope, request, query, now, least)
-            self._metrics.cache.labels("audiences", "miss" if found is None else "hit").inc()
-            if found is not None:
-                return found
+    async def _answers_to_all(
+        self, scope: Scope, questions: Sequence[Question], now: datetime
+    ) -> list[tuple[Ranking, Mapping[UUID, Memory]]]:
+        """Return the ranking of each question and its best memories: of one moment where arrays are held."""
+        if all(serves(select(question.request, scope, now)) for question in questions):
+            try:
+                ranked = await self._answers_from_arrays(scope, questions, now)
+            except PayloadTooLargeError:
+                if len(questions) == 1:
+                    raise
+                return [(await self._answers_to_all(scope, [question], now))[0] for question in questions]
+            self._metrics.cache.labels("audiences", "miss" if ranked is None else "hit").inc(len(questions))
+            if ranked is not None:
+                return ranked
             self._indexes.note(scope)
+        return list(await asyncio.gather(*(self._answers(scope, question, now) for question in questions)))
+
+    async def _answers(self, scope: Scope, question: Question, now: datetime) -> tuple[Ranking, Mapping[UUID, Memory]]:
+        """Return the ranking and the best memories, as one transaction sees them."""
+        request, query = question.request, question.query
         async with self._database.reading(scope) as tx:
             if request.as_of is not None:
                 await events.check_reachable(tx, request.as_of)
@@ -325,24 +405,34 @@ class RecallService:
                 return DatabaseSource(tx, selection, self._model, dimensions, self._caches)
 
             ranking = await self._ranking(source, scope, request, query, now)
-            wanted = ranking.wanted(max(_end_of_first(ranking, request.limit), least))
-            memories = ranking.past or await store.memories(tx, wanted, now)
+            memories = ranking.past or await store.memories(tx, _wanted(ranking, question), now)
             return ranking.latest_first(memories), memories
 
     async def _answers_from_arrays(
-        self, scope: Scope, request: RecallRequest, query: QueryEmbedding | None, now: datetime, least: int
-    ) -> tuple[Ranking, Mapping[UUID, Memory]] | None:
-        """Return what `_answers` does, ranked in memory; None if the audiences are not held, or others write a lot."""
+        self, scope: Scope, questions: Sequence[Question], now: datetime
+    ) -> list[tuple[Ranking, Mapping[UUID, Memory]]] | None:
+        """Return what `_answers` does for each question, ranked in memory and read by one statement.
+
+        None if the audiences are not held, or others write a lot.
+        """
         for _ in range(CATCHING_UP):
             with self._indexes.reading(scope) as indexes:
                 if indexes is None:
                     return None
                 versions = [index.version for index in indexes]
-                ranking = await self._ranking(partial(IndexSource, indexes), scope, request, query, now)
-                wanted = ranking.wanted(max(_end_of_first(ranking, request.limit), least))
-                memories = await store.hits(self._database, scope, versions, wanted, now)
+                source = partial(SharedIndexSource, indexes, {})
+                rankings = [
+                    await self._ranking(source, scope, question.request, question.query, now) for question in questions
+                ]
+                wanted = [_wanted(ranking, question) for ranking, question in zip(rankings, questions, strict=True)]
+                every = list(dict.fromkeys(chain.from_iterable(wanted)))
+                memories = await store.hits(self._database, scope, versions, every, now)
             if memories is not None:
-                return ranking.latest_first(memories), memories
+                ranked: list[tuple[Ranking, Mapping[UUID, Memory]]] = []
+                for ranking, ids in zip(rankings, wanted, strict=True):
+                    own = {memory_id: memories[memory_id] for memory_id in ids if memory_id in memories}
+                    ranked.append((ranking.latest_first(own), own))
+                return ranked
             if not await self._indexes.catch_up(scope, versions):
                 return None
         return None
@@ -424,6 +514,11 @@ class RecallService:
         }
 
 
+def _wanted(ranking: Ranking, question: Question) -> list[UUID]:
+    """Return the memories to read for the hits of a question."""
+    return ranking.wanted(max(_end_of_first(ranking, question.request.limit), question.least))
+
+
 def _is_weak(ranking: Ranking) -> bool:
     """Return whether no hit clearly answers the query, so that the archive is worth searching."""
     best = ranking.relevance[ranking.order[: ranking.request.limit]]
@@ -491,6 +586,8 @@ def _newer(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
         and hit.memory.content_type not in SUMMARIES
         and hit.memory_id.bytes in position
     ]
+    if len(stated) < 2:
+        return {}
     stated.sort(key=lambda memory: memory.valid_from)
     vectors = ranking.candidates.sentences[[position[memory.memory_id.bytes] for memory in stated]]
     similar = np.argwhere(np.triu(vectors @ vectors.T >= SAME_MATTER_SIMILARITY, 1)).tolist()

@@ -163,7 +163,6 @@ async def hits(
     if rows is None or not rows[0]["current"]:
         return None
     check_whole(rows, JSON_COLUMNS)
-
     return {row["memory_id"]: memory_from_row(row, now) for row in rows if row["memory_id"] is not None}
 
 

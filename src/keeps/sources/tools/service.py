@@ -7,7 +7,8 @@ from typing import Any
 
 from keeps.base.clock import Clock
 from keeps.base.scope import Scope
-from keeps.memory.context.sources import QUERIES, TOOLS
+from keeps.memory.context.reading import QUERIES
+from keeps.memory.context.sources import TOOLS
 from keeps.memory.memories.service import MemoryService
 from keeps.memory.recall.service import RecallService
 from keeps.sources.tools.openapi import tools_of

@@ -134,14 +134,15 @@ async def messages(tx: Tx, session_id: str, limit: int, agent_id: str = "") -> l
     """
     who = (tx.scope.tenant_id, tx.scope.user_id, session_id)
     rows = await tx.fetch(QUERIES["session_messages"], *who, limit, agent_id)
-    notes: list[tuple[UUID, Note]] = []
-    for row in reversed(rows):
-        own = origin_of(row["role"], row["source"], json.loads(row["metadata"])) == "own"
-        note = Note(
-            kind="message", text=row["content"], role=(row["role"] or "user") if own else "tool", at=row["valid_from"]
-        )
-        notes.append((row["memory_id"], note))
-    return notes
+    return [(row["memory_id"], note_from_row(row)) for row in reversed(rows)]
+
+
+def note_from_row(row: Row) -> Note:
+    """Return a message as a note."""
+    own = origin_of(row["role"], row["source"], json.loads(row["metadata"])) == "own"
+    return Note(
+        kind="message", text=row["content"], role=(row["role"] or "user") if own else "tool", at=row["valid_from"]
+    )
 
 
 async def drop_notes(tx: Tx, session_id: str) -> None:

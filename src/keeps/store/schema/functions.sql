@@ -1882,6 +1882,115 @@ BEGIN
 END
 $$;
 
+-- What a context reads besides what its question finds, as the user who asks: one row with the notes of conversations
+-- and the state of the sources, then memories, each with the part that it is read for. parts: some of session,
+-- last_session, identity, knowledge and standing. One statement, which names the tenant and the user itself, for its
+-- own transaction only. Generic plans, as in any other transaction.
+CREATE OR REPLACE FUNCTION keeps.context_rows(wanted_tenant text, wanted_user text, wanted_agent text, parts text[],
+    wanted_session text, asking_agent text, moment timestamptz, wanted_model text, messages integer, most integer)
+    RETURNS TABLE (elsewhere text, part text, notes jsonb, last_notes jsonb, sources bigint, changed timestamptz,
+    versions bigint, vectors bigint, memory keeps.memories)
+    LANGUAGE plpgsql STABLE SECURITY INVOKER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    fresh jsonb;
+    before jsonb;
+    known record;
+BEGIN
+    PERFORM set_config('app.current_tenant', wanted_tenant, true), set_config('app.current_user', wanted_user, true),
+        set_config('app.bound_agent', wanted_agent, true), set_config('plan_cache_mode', 'force_generic_plan', true);
+    -- The notes of this conversation that are still fresh.
+    IF 'session' = ANY (parts) THEN
+        SELECT notes INTO fresh FROM session_notes
+        WHERE tenant_id = wanted_tenant AND user_id = wanted_user AND session_id = wanted_session
+          AND agent_id = wanted_agent AND expires_at > moment;
+    END IF;
+    -- The notes of the user's last conversation but this one.
+    IF 'last_session' = ANY (parts) THEN
+        SELECT notes INTO before FROM session_notes
+        WHERE tenant_id = wanted_tenant AND user_id = wanted_user AND session_id IS DISTINCT FROM wanted_session
+          AND expires_at > moment
+        ORDER BY expires_at DESC LIMIT 1;
+    END IF;
+    -- What changes when anything that can be looked up does, or has its vector.
+    SELECT count(*) AS sources, max(updated_at) AS changed, sum(version) AS versions,
+        count(*) FILTER (WHERE EXISTS (SELECT FROM memory_vectors
+                                       WHERE memory_vectors.tenant_id = wanted_tenant
+                                         AND memory_vectors.memory_id = memories.memory_id
+                                         AND memory_vectors.model = wanted_model)) AS vectors
+    INTO known FROM memories
+    WHERE 'knowledge' = ANY (parts) AND tenant_id = wanted_tenant
+      AND (user_id = wanted_user OR visibility = 'tenant') AND namespace IN ('sources', 'tools')
+      AND key IS NOT NULL AND content_type = 'source' AND value ->> 'kind' IN ('document', 'database', 'api')
+      AND deleted_at IS NULL AND superseded_by IS NULL AND (expires_at IS NULL OR expires_at > moment);
+    RETURN QUERY SELECT keeps.elsewhere(wanted_tenant), 'state', fresh, before, known.sources, known.changed,
+        known.versions, known.vectors, NULL::memories;
+    -- The last messages of a conversation without fresh notes, newest first.
+    IF 'session' = ANY (parts) AND fresh IS NULL THEN
+        RETURN QUERY SELECT NULL, 'session', NULL::jsonb, NULL::jsonb, NULL::bigint, NULL::timestamptz, NULL::bigint,
+            NULL::bigint, memories
+        FROM memories
+        WHERE tenant_id = wanted_tenant AND user_id = wanted_user AND session_id = wanted_session AND kind = 'episodic'
+          AND content_type IN ('message', 'tool_result') AND deleted_at IS NULL
+        ORDER BY valid_from DESC, memory_id DESC
+        LIMIT messages;
+    END IF;
+    -- The summary of the user's last conversation that is over.
+    IF 'last_session' = ANY (parts) THEN
+        RETURN QUERY SELECT NULL, 'last_session', NULL::jsonb, NULL::jsonb, NULL::bigint, NULL::timestamptz,
+            NULL::bigint, NULL::bigint, memories
+        FROM memories
+        WHERE tenant_id = wanted_tenant AND user_id = wanted_user AND namespace = 'sessions' AND key IS NOT NULL
+          AND deleted_at IS NULL AND superseded_by IS NULL AND session_id IS DISTINCT FROM wanted_session
+        ORDER BY valid_from DESC, updated_at DESC LIMIT 1;
+    END IF;
+    -- What is known of the user, the most important first.
+    IF 'identity' = ANY (parts) THEN
+        RETURN QUERY SELECT NULL, 'identity', NULL::jsonb, NULL::jsonb, NULL::bigint, NULL::timestamptz, NULL::bigint,
+            NULL::bigint, memories
+        FROM memories
+        WHERE tenant_id = wanted_tenant AND user_id = wanted_user AND namespace = 'facts' AND key IS NOT NULL
+          AND key LIKE 'user/%' AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL
+          AND (valid_to IS NULL OR valid_to > moment)
+        ORDER BY importance DESC, valid_from DESC LIMIT 10;
+    END IF;
+    -- One's own memories that are told whatever is asked: what defines the user, what matters most, and skills that
+    -- the asking agent may use; the most important first, then the newest. What ends by itself is not among them, but
+    -- for dated facts, until their date.
+    IF 'standing' = ANY (parts) THEN
+        RETURN QUERY SELECT NULL, 'standing', NULL::jsonb, NULL::jsonb, NULL::bigint, NULL::timestamptz, NULL::bigint,
+            NULL::bigint, memories
+        FROM (
+            (SELECT memory_id FROM memories
+             WHERE tenant_id = wanted_tenant AND user_id = wanted_user AND kind = 'semantic' AND importance >= 0.7
+               AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL AND expires_at IS NULL
+               AND valid_to IS NULL AND content_type <> 'source'
+             ORDER BY importance DESC, created_at DESC, memory_id DESC LIMIT most)
+            UNION
+            (SELECT memory_id FROM memories
+             WHERE tenant_id = wanted_tenant AND user_id = wanted_user AND namespace = 'facts' AND key IS NOT NULL
+               AND key LIKE 'user/%' AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL
+               AND expires_at IS NULL AND valid_to IS NULL
+             ORDER BY importance DESC, created_at DESC, memory_id DESC LIMIT most)
+            UNION
+            (SELECT memory_id FROM memories
+             WHERE tenant_id = wanted_tenant AND user_id = wanted_user AND namespace = 'facts'
+               AND key >= 'user/statement/' AND key < 'user/statement0' AND deleted_at IS NULL
+               AND superseded_by IS NULL AND expires_at > moment AND valid_to IS NULL
+             ORDER BY expires_at, memory_id LIMIT most)
+            UNION
+            (SELECT memory_id FROM memories
+             WHERE tenant_id = wanted_tenant AND user_id = wanted_user AND kind = 'procedural'
+               AND (asking_agent IS NULL OR agent_id IS NULL OR agent_id = asking_agent)
+               AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL AND expires_at IS NULL
+               AND valid_to IS NULL
+             ORDER BY importance DESC, created_at DESC, memory_id DESC LIMIT most)
+        ) AS chosen JOIN memories ON tenant_id = wanted_tenant AND memories.memory_id = chosen.memory_id
+        ORDER BY kind DESC, importance DESC, created_at DESC, memories.memory_id DESC;
+    END IF;
+END
+$$;
+
 -- Cells.
 
 -- The tables with rows of tenants, which a move takes along. For administrators.

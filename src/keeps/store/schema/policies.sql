@@ -180,7 +180,8 @@ GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.take_places(text, text, integer, bigint), keeps.leave_lists(uuid[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.changed_memories(text, bigint, integer), keeps.audience_versions(text[], text[]),
-    keeps.recall_hits(text, text, text, bigint, bigint, uuid[]) TO keeps_app;
+    keeps.recall_hits(text, text, text, bigint, bigint, uuid[]), keeps.context_rows(text, text, text, text[], text,
+    text, timestamptz, text, integer, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_plan() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_task() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.json_kind(jsonb), keeps.json_room(jsonb, text[]), keeps.json_append(jsonb, text[],
