@@ -117,7 +117,7 @@ async def refusing(server: Any) -> AsyncIterator[str]:
 
 async def test_commit_that_fails_is_tried_again(database: Database, tenant: str, refusing: str) -> None:
     committed: list[str] = []
-    database.on_commit = committed.append
+    database.on_commit.append(lambda scope: committed.append(scope.tenant_id))
     attempts = 0
     write = database.writing(Scope(tenant, "alice"), COUNT)
     async for attempt in write:

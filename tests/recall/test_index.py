@@ -13,7 +13,7 @@ from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories.service import MemoryService
-from keeps.memory.recall import index_source, shared, store
+from keeps.memory.recall import index, index_source, shared, store
 from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.service import RecallService
@@ -289,3 +289,54 @@ async def test_small_changes_are_applied_without_reading_the_audience_again(
             assert after is not None
             assert after[0] is before[0]
             assert after[1] is before[1]
+
+
+async def test_arrays_stay_within_their_bound(arrays: Keeps, plain: Keeps, tenant: str) -> None:
+    """The users who have not asked for longest go first; an audience of over half the bound is not held."""
+    indexes = arrays.service(AudienceIndexes)
+    scopes = [Scope(tenant, f"user-{number}") for number in range(3)]
+    for scope in scopes:
+        said = [{"content": f"the harbour keeps {scope.user_id}'s boat {number}"} for number in range(60)]
+        await plain.memory(scope).remember_many(said, index="now")
+    await held(arrays, scopes[0])
+    each = indexes.size
+    indexes.room = int(2.5 * each)
+    await held(arrays, scopes[1])
+    await held(arrays, scopes[2])
+    assert indexes.size <= indexes.room
+    for scope, there in zip(scopes, (False, True, True), strict=True):
+        with indexes.reading(scope) as both:
+            assert (both is not None) == there
+    indexes.room = each
+    for _ in range(3):
+        indexes.note(scopes[0])
+        await indexes.settle()
+    with indexes.reading(scopes[0]) as both:
+        assert both is None
+    asked = RecallRequest(query="what does the harbour keep")
+    assert await answers(arrays, scopes[0], asked) == await answers(plain, scopes[0], asked)
+
+
+async def test_tidy_arrays_answer_as_before(
+    arrays: Keeps, plain: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "LEAST_TAIL", 10)
+    chance, scope = random.Random(7), Scope(tenant, "alice")
+    await plain.memory(scope).remember_many([memory_of(chance, number) for number in range(60)], index="now")
+    await held(arrays, scope)
+    indexes = arrays.service(AudienceIndexes)
+    for number in range(3):
+        await plain.memory(scope).remember_many([memory_of(chance, 100 * (number + 1) + each) for each in range(30)])
+        for memory in (await plain.memory(scope).list(limit=20)).items[::4]:
+            await plain.memory(scope).update(memory.memory_id, content=text_of(chance))
+        for again in range(2):
+            request = request_of(chance)
+            expected, got = await both_answers(plain, arrays, scope, request)
+            assert got == expected
+            with indexes.reading(scope) as both:
+                assert both is not None
+                mine = both[1]
+            assert mine.is_untidy or again or number
+            await indexes.sweep()
+            assert not mine.is_untidy or mine.is_wasteful
+            await held(arrays, scope)

@@ -56,6 +56,20 @@ class LifeCounts:
     vectors: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Where words occur: `holders[starts[i]:starts[i + 1]]` are the rows with the word that has hash i, `times` often.
+
+    `letters`: the words, each followed by a space.
+    """
+
+    hashes: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    holders: npt.NDArray[np.int32]
+    times: Packed
+    letters: Packed
+
+
 class Growing:
     """An array that grows along its first axis. `values` is never changed in place, except beyond its end."""
 
@@ -100,7 +114,7 @@ class AudienceIndex:
         self._table, self._details = Growing(TABLE), Growing(DETAILS)
         self._sentences = Growing(np.float16, max(dimensions, 1))
         self._tokens = Growing(np.uint8, TOKEN_BYTES)
-        self._removed = self._scrubbed_from = 0
+        self._removed = self._tidied = self._looked = 0
         self.alive: npt.NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self._at = [np.full(0, -1, dtype=np.int32) for _ in LIVES]
         self.order: RowNumbers = np.zeros(0, dtype=np.int64)
@@ -151,7 +165,7 @@ class AudienceIndex:
 
     def trim(self) -> None:
         """Give back the room for more rows, after the whole audience was read."""
-        self._merge()
+        self.tidy(self.lists())
         for each in self._growing:
             each.trim()
 
@@ -212,13 +226,34 @@ class AudienceIndex:
             self.order = self.order[self.alive[self.order]]
 
     @property
-    def has_gone(self) -> bool:
-        """Return whether arrays still hold what was read of memories that are gone."""
-        return self._scrubbed_from < self._removed
+    def is_untidy(self) -> bool:
+        """Return whether `tidy` has something to do."""
+        return self._tidied < self._removed or len(self._tail.values) > LEAST_TAIL + len(self._holders) // 8
 
-    def scrub(self) -> None:
-        """Overwrite what was read of memories that are gone."""
-        gone = np.flatnonzero(~self.alive)
+    @property
+    def is_wasteful(self) -> bool:
+        """Return whether most rows are of memories that are gone or have newer rows."""
+        gone = len(self) - int(self.alive.sum())
+        return gone > LEAST_TAIL and 2 * gone > len(self)
+
+    def lists(self) -> Lists:
+        """Return the lists of words with the new entries, and the words, without the memories that are gone. Pure."""
+        tail = self._tail.values
+        words = np.concatenate((np.repeat(self._hashes, np.diff(self._starts)), tail["word"]))
+        rows, times = np.concatenate((self._holders, tail["row"])), np.concatenate((self._times, tail["count"]))
+        keep = self.alive[rows]
+        words, rows, times = words[keep], rows[keep], times[keep]
+        order = np.argsort(words, kind="stable")
+        hashes, starts = np.unique(words[order], return_index=True)
+        letters = _spelt(sorted(self._words_of(self.alive)))
+        return Lists(hashes, np.append(starts, len(words)).astype(np.int64), rows[order], times[order], letters)
+
+    def tidy(self, lists: Lists) -> None:
+        """Replace the lists, and overwrite what was read of memories that are gone. `lists`: of this moment."""
+        self._hashes, self._starts, self._holders, self._times = lists.hashes, lists.starts, lists.holders, lists.times
+        self._tail = Growing(self._tail.values.dtype)
+        self._spell(lists.letters)
+        gone = np.flatnonzero(~self.alive & (self.table["low"] != 0))
         self.table[gone] = np.zeros(1, dtype=TABLE)
         self._sentences.values[gone] = 0
         self.signs[:, gone] = 0
@@ -226,22 +261,23 @@ class AudienceIndex:
         ends = np.append(self.details["tokens_at"], len(self._tokens.values))[gone + 1]
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             self._tokens.values[start:end] = 0
-        self._spell(_spelt(sorted(self._words_of(self.alive))))
-        self._merge()
-        self._scrubbed_from = self._removed
+        self._tidied = self._removed
 
-    def fading(self) -> list[UUID]:
-        """Return the short-term memories, whose readings count."""
+    def fading(self, count: int) -> list[UUID]:
+        """Return some short-term memories, whose readings count: the next `count` with each call, around and around."""
         rows = np.flatnonzero(self.alive & self.table["fades"])
-        return [UUID(bytes=memory_id) for memory_id in ids_of(self.table[rows])]
+        start = self._looked if self._looked < len(rows) else 0
+        self._looked = start + count
+        return [UUID(bytes=memory_id) for memory_id in ids_of(self.table[rows[start : start + count]])]
 
     def set_readings(self, readings: Mapping[UUID, tuple[int, datetime]]) -> None:
         """Set how often some memories were read, and when last."""
-        rows = np.flatnonzero(self.alive & self.table["fades"])
-        for row, memory_id in zip(rows.tolist(), ids_of(self.table[rows]), strict=True):
-            if (reading := readings.get(UUID(bytes=memory_id))) is not None:
-                turn = self.table[row]
-                turn["reads"], turn["used"] = reading[0], max(int(turn["updated"]), moment_of(reading[1]))
+        table = self.table
+        read = np.array([memory_id.bytes for memory_id in readings], dtype="S16")
+        for row in np.flatnonzero(self.alive & np.isin(self.ids, read)).tolist():
+            (memory_id,) = ids_of(table[row : row + 1])
+            count, at = readings[UUID(bytes=memory_id)]
+            table["reads"][row], table["used"][row] = count, max(int(table["updated"][row]), moment_of(at))
 
     def counted(self) -> dict[str, LifeCounts]:
         """Return what the rows add up to, for comparison with what the database counts."""
@@ -256,11 +292,6 @@ class AudienceIndex:
             for number, life in enumerate(LIVES)
             if (of_life := details["life"] == number).any()
         }
-
-    def placed_from(self, life: str, place: int) -> int:
-        """Return how many memories of a life are at `place` or later."""
-        details = self.details[self.alive]
-        return int(((details["life"] == LIVES.index(life)) & (details["place"] >= place)).sum())
 
     def rows_at(self, life: int, places: Positions) -> RowNumbers:
         return self._at[life][places].astype(np.int64)
@@ -335,26 +366,11 @@ class AudienceIndex:
             new = (texts[place] for place in at[~known].tolist())
             self._spell(self.letters, _spelt(new))
         self._tail.add(entries)
-        if len(self._tail.values) > LEAST_TAIL + len(self._holders) // 8:
-            self._merge()
 
     def _spell(self, *letters: npt.NDArray[np.uint8]) -> None:
         """Replace the words of the audience, and overwrite those before."""
         before, self.letters = self.letters, np.concatenate(letters)
         before.fill(0)
-
-    def _merge(self) -> None:
-        """Sort the new entries into the lists, without the rows that are gone."""
-        tail = self._tail.values
-        words = np.concatenate((np.repeat(self._hashes, np.diff(self._starts)), tail["word"]))
-        rows, times = np.concatenate((self._holders, tail["row"])), np.concatenate((self._times, tail["count"]))
-        keep = self.alive[rows]
-        words, rows, times = words[keep], rows[keep], times[keep]
-        order = np.argsort(words, kind="stable")
-        words, self._holders, self._times = words[order], rows[order], times[order]
-        self._hashes, starts = np.unique(words, return_index=True)
-        self._starts = np.append(starts, len(words)).astype(np.int64)
-        self._tail = Growing(tail.dtype)
 
     def _add_turns(self, rows: RowNumbers) -> None:
         """Put rows among the turns."""

@@ -33,12 +33,13 @@ SWEEP_SECONDS = 20.0
 """Time after which arrays are compared with the database though nobody asks: what was erased is gone soon after."""
 WRITES_SECONDS = 0.5
 """Time after a write of this process until its user's arrays are brought up to date, together with further writes."""
-BUILDS = 2
-"""Audiences that are read at once."""
+BUILDS, WAITING, WAITING_OF_TENANT = 2, 256, 16
+"""Audiences that are read at once, and that wait for it: of all tenants, and of one."""
+READINGS_AT_ONCE = 5_000
 PLACES_AT_ONCE = 1_000
 MOST_COMPARED = 50_000
 """Number of memories up to which those that are gone are found by comparing all ids."""
-MOST_CHANGES = 2_000
+MOST_CHANGES = 1_000
 """Number of changed memories above which an audience is read again as a whole."""
 BYTES_OF_A_MEMORY, BYTES_OF_A_WORD = 1_100, 75
 """Approximate size of a memory in the arrays, and of each of its words, for the decision whether an audience fits."""
@@ -71,6 +72,7 @@ class AudienceIndexes:
         self._asked: TtlCache[tuple[str, str], bool] = TtlCache(100_000, ASKED_SECONDS)
         self._too_large: TtlCache[Key, bool] = TtlCache(10_000, UNUSED_SECONDS, renewed=False)
         self._builds: dict[Key, asyncio.Task[None]] = {}
+        self._reserved: dict[Key, int] = {}
         self._slots = asyncio.Semaphore(BUILDS)
         self._sweeping: asyncio.Task[None] | None = None
         self._behind: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -78,8 +80,8 @@ class AudienceIndexes:
 
     @property
     def size(self) -> int:
-        """Size of all arrays in bytes."""
-        return sum(held.index.size for held in self._held.values())
+        """Size of all arrays in bytes, and of those that are being read."""
+        return sum(held.index.size for held in self._held.values()) + sum(self._reserved.values())
 
     @contextmanager
     def reading(self, scope: Scope) -> Generator[list[AudienceIndex] | None]:
@@ -108,7 +110,10 @@ class AudienceIndexes:
             self._asked.put(who, True)
             return
         for key in self._keys(scope):
-            if key not in self._held and key not in self._builds and self._too_large.get(key) is None:
+            if key in self._held or key in self._builds or self._too_large.get(key) is not None:
+                continue
+            waiting = sum(other[1] == scope.tenant_id for other in self._builds)
+            if waiting < WAITING_OF_TENANT and len(self._builds) < WAITING:
                 self._builds[key] = asyncio.get_running_loop().create_task(self._build(key, scope))
 
     async def catch_up(self, scope: Scope, versions: Sequence[int] = ()) -> bool:
@@ -170,14 +175,17 @@ class AudienceIndexes:
                 if version == 0 and len(arrays.index):
                     self._drop(key)
                     cell.drop_idle()
-                elif unused:
+                elif unused or arrays.index.is_wasteful:
                     self._drop(key)
                 elif version != arrays.index.version:
                     await self._refresh(key, arrays)
         for arrays in list(self._held.values()):
             await self._read_readings(arrays)
-            if arrays.index.has_gone and not arrays.readers:
-                arrays.index.scrub()
+            if arrays.index.is_untidy:
+                async with arrays.lock:  # Nothing is added meanwhile.
+                    lists = await asyncio.to_thread(arrays.index.lists)
+                    if not arrays.readers and not arrays.dropped:
+                        arrays.index.tidy(lists)
 
     def _wrote(self, scope: Scope) -> None:
         """Bring a user's arrays up to date soon after a write of this process, so that the next question need not."""
@@ -206,7 +214,7 @@ class AudienceIndexes:
             async with self._slots:
                 with taking_long():
                     async with self._database.snapshot(scope) as tx:
-                        index = await self._read(tx, key[2])
+                        index = await self._read(tx, key)
         except KeepsError as error:
             log().warning("an audience was not read into memory", error=error.code)
         else:
@@ -214,19 +222,25 @@ class AudienceIndexes:
                 self._too_large.put(key, True)
                 return
             self._held[key] = Held(index, scope)
+            self._reserved.pop(key, None)
             self._make_room()
             if self._sweeping is None or self._sweeping.done():
                 self._sweeping = asyncio.get_running_loop().create_task(self._sweep_now_and_then())
         finally:
             self._builds.pop(key, None)
+            self._reserved.pop(key, None)
 
-    async def _read(self, tx: Tx, audience: str) -> AudienceIndex | None:
+    async def _read(self, tx: Tx, key: Key) -> AudienceIndex | None:
         """Return an audience in arrays; None if it is too large."""
+        audience = key[2]
         sequence, states = await store.index_state(tx, [audience], self._model, self._dimensions)
         state = states[audience]
         memories, words = (sum(getattr(each, name) for each in state.counts.values()) for name in ("memories", "words"))
-        if memories * BYTES_OF_A_MEMORY + words * BYTES_OF_A_WORD > self.room // 2:
+        estimate = memories * BYTES_OF_A_MEMORY + words * BYTES_OF_A_WORD
+        if estimate > self.room // 2:
             return None
+        self._reserved[key] = estimate
+        self._make_room()
         index = AudienceIndex(audience, self._dimensions)
         for life in LIVES:
             counted = state.counts.get(life)
@@ -252,12 +266,11 @@ class AudienceIndexes:
             # What others shared and removed is in no event that this scope may see.
             index.remove(~np.isin(index.ids, await store.index_ids(tx, index.audience)))
         index.settle(state.version, sequence, state.counts)
-        placed = all(
-            index.placed_from(life, before[life].next_place) == state.counts[life].next_place - before[life].next_place
-            for life in LIVES
-            if life in before and life in state.counts
+        numbered_anew = any(
+            life in state.counts and state.counts[life].next_place < counts.next_place
+            for life, counts in before.items()
         )
-        return placed and _agrees(index, state)
+        return not numbered_anew and _agrees(index, state)
 
     async def _refresh(self, key: Key, held: Held) -> None:
         try:
@@ -267,7 +280,7 @@ class AudienceIndexes:
 
     async def _read_readings(self, held: Held) -> None:
         """Read how often fading memories were read: no event says it."""
-        fading = held.index.fading()
+        fading = held.index.fading(READINGS_AT_ONCE)
         if fading and held.used_at > time.monotonic() - ASKED_SECONDS:
             try:
                 async with self._database.scoped(held.scope) as tx:
@@ -284,7 +297,7 @@ class AudienceIndexes:
                 log().warning("arrays of audiences were not compared with the database", error=error.code)
 
     def _make_room(self) -> None:
-        while self.size > self.room:
+        while self._held and self.size > self.room:
             self._drop(next(iter(self._held)))
 
     def _drop(self, key: Key) -> None:
