@@ -58,7 +58,7 @@ class LifeCounts:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Where words occur: `holders[starts[i]:starts[i + 1]]` are the rows with the word that has hash i, `times` often.
+    """Lists of words: `holders[starts[i]:starts[i + 1]]` are the rows with the word that has hash i, `times` often.
 
     `letters`: the words, each followed by a space.
     """
