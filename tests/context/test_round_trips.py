@@ -146,9 +146,11 @@ async def test_context_from_arrays_says_the_same(
     for number, user in enumerate(("alice", "bob")):
         await told(plain, clock, Scope(tenant, user), number)
         await held(arrays, Scope(tenant, user))
+    ways: list[dict[str, Any]] = [{}, {"session_id": "now", "agent_id": "one"}]
+    ways.append({"session_id": "said", "budget_tokens": 300})
     for scope in (Scope(tenant, "alice"), Scope(tenant, "bob"), Scope(tenant, "alice", "one", agent_bound=True)):
         for question in QUESTIONS:
-            for options in ({}, {"session_id": "now", "agent_id": "one"}, {"session_id": "said", "budget_tokens": 300}):
+            for options in ways:
                 expected = await plain.memory(scope).context(question, **options)
                 result = await arrays.memory(scope).context(question, **options)
                 assert shown(result) == shown(expected), (scope, question, options)

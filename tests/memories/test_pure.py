@@ -47,7 +47,7 @@ def test_alternatives_are_split_at_the_top_level_only() -> None:
 
 
 def test_unchecked_model_is_as_constructed() -> None:
-    new = NewMemory(content="Tea at five.", tags=["t"], metadata={"a": 1})
+    new = NewMemory(content="Tea at five.", tags=("t",), metadata={"a": 1})
     memory = new_row(new, SCOPE, new_id(), NOW).as_memory()
     values = {name: getattr(memory, name) for name in memory.model_fields_set}
     constructed = Memory.model_construct(**values)

@@ -236,9 +236,10 @@ async def test_words_that_most_hold_are_skipped_alike(
     ]
     await plain.memory(scope).remember_many(said, index="now")
     await held(arrays, scope)
+    narrowed: list[dict[str, Any]] = [{}, {"kinds": ("episodic",)}, {"scope": "persistent"}, {"limit": 60}]
     for number in range(12):
         query = f"harbour report {chance.choice(WORDS)} {number}"
-        for more in ({}, {"kinds": ("episodic",)}, {"scope": "persistent"}, {"limit": 60}):
+        for more in narrowed:
             request = RecallRequest(query=query, explain=True, **more)
             got, expected = await answers(arrays, scope, request), await answers(plain, scope, request)
             assert got == expected, list(differences(got, expected))[:9]
