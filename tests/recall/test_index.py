@@ -44,8 +44,9 @@ def clock() -> SetClock:
 
 
 @pytest.fixture
-async def arrays(app_url: str, clock: SetClock) -> AsyncIterator[Keeps]:
+async def arrays(app_url: str, clock: SetClock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Keeps]:
     """An engine that answers from arrays once it has been asked."""
+    monkeypatch.setattr("keeps.memory.recall.indexes.REST", 0)
     async with Keeps.open(database_url=app_url, embedder=HashedWords(), clock=clock) as keeps:
         yield keeps
 

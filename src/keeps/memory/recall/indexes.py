@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from cachetools import LRUCache
 
 from keeps.base.cache.ttl_cache import TtlCache
 from keeps.base.scope import Scope
@@ -35,6 +36,8 @@ WRITES_SECONDS = 0.5
 """Time after a write of this process until its user's arrays are brought up to date, together with further writes."""
 BUILDS, WAITING, WAITING_OF_TENANT = 2, 256, 16
 """Audiences that are read at once, and that wait for it: of all tenants, and of one."""
+REST = 20
+"""An audience is not read again before so many times the time that it took, whatever its user writes and asks."""
 READINGS_AT_ONCE = 5_000
 PLACES_AT_ONCE = 1_000
 MOST_COMPARED = 50_000
@@ -72,6 +75,8 @@ class AudienceIndexes:
         self._asked: TtlCache[tuple[str, str], bool] = TtlCache(100_000, ASKED_SECONDS)
         self._too_large: TtlCache[Key, bool] = TtlCache(10_000, UNUSED_SECONDS, renewed=False)
         self._builds: dict[Key, asyncio.Task[None]] = {}
+        self._built: LRUCache[Key, float] = LRUCache(100_000)
+        """The time from which on an audience may be read again."""
         self._reserved: dict[Key, int] = {}
         self._slots = asyncio.Semaphore(BUILDS)
         self._sweeping: asyncio.Task[None] | None = None
@@ -85,7 +90,7 @@ class AudienceIndexes:
 
     @contextmanager
     def reading(self, scope: Scope) -> Generator[list[AudienceIndex] | None]:
-        """Give the tenant's and the user's arrays for one question; None if one of them is not arrays."""
+        """Give the tenant's and the user's arrays for one question; None if one of them is not held."""
         both = [arrays for key in self._keys(scope) if (arrays := self._held.get(key)) is not None]
         if len(both) < 2:
             yield None
@@ -112,6 +117,8 @@ class AudienceIndexes:
         for key in self._keys(scope):
             if key in self._held or key in self._builds or self._too_large.get(key) is not None:
                 continue
+            if self._built.get(key, 0.0) > time.monotonic():
+                continue
             waiting = sum(other[1] == scope.tenant_id for other in self._builds)
             if waiting < WAITING_OF_TENANT and len(self._builds) < WAITING:
                 self._builds[key] = asyncio.get_running_loop().create_task(self._build(key, scope))
@@ -119,7 +126,7 @@ class AudienceIndexes:
     async def catch_up(self, scope: Scope, versions: Sequence[int] = ()) -> bool:
         """Bring the arrays up to date, unless another question has since they had `versions`.
 
-        Return whether they are arrays and current.
+        Return whether they are held and current.
         """
         both = [arrays for key in self._keys(scope) if (arrays := self._held.get(key)) is not None]
         async with contextlib.AsyncExitStack() as locks:
@@ -131,11 +138,12 @@ class AudienceIndexes:
                 names = [arrays.index.audience for arrays in both]
                 sequence, states = await store.index_state(tx, names, self._model, self._dimensions)
                 for arrays in both:
-                    state = states[arrays.index.audience]
-                    current = state.version == arrays.index.version or await self._apply(tx, arrays, state, sequence)
-                    arrays.index.sequence = sequence
-                    if not current:
-                        self._drop(self._key(scope, arrays.index.audience))
+                    current = False
+                    try:
+                        current = await self._apply(tx, arrays, states[arrays.index.audience], sequence)
+                    finally:  # After an error the arrays may be half changed.
+                        if not current:
+                            self._drop(self._key(scope, arrays.index.audience))
         return len(both) == 2 and not any(arrays.dropped for arrays in both)
 
     def forget(self, tenant_id: str) -> None:
@@ -212,12 +220,14 @@ class AudienceIndexes:
         """Read an audience into memory."""
         try:
             async with self._slots:
+                started = time.monotonic()
                 with taking_long():
                     async with self._database.snapshot(scope) as tx:
                         index = await self._read(tx, key)
         except KeepsError as error:
             log().warning("an audience was not read into memory", error=error.code)
         else:
+            self._built[key] = time.monotonic() + REST * (time.monotonic() - started)
             if index is None:
                 self._too_large.put(key, True)
                 return
@@ -255,6 +265,9 @@ class AudienceIndexes:
     async def _apply(self, tx: Tx, held: Held, state: AudienceState, sequence: int) -> bool:
         """Apply what changed since the arrays were current. Return whether they agree with the database."""
         index, before = held.index, held.index.counts
+        if state.version == index.version:
+            index.sequence = sequence
+            return True
         changed = await store.index_changes(tx, index.audience, index.sequence, MOST_CHANGES)
         if len(changed) == MOST_CHANGES:
             return False
@@ -293,8 +306,8 @@ class AudienceIndexes:
             await asyncio.sleep(SWEEP_SECONDS)
             try:
                 await self.sweep()
-            except KeepsError as error:
-                log().warning("arrays of audiences were not compared with the database", error=error.code)
+            except Exception as error:  # noqa: BLE001  what is erased must go, whatever else fails
+                log().warning("arrays of audiences were not compared with the database", error=type(error).__name__)
 
     def _make_room(self) -> None:
         while self._held and self.size > self.room:
