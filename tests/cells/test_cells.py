@@ -23,6 +23,7 @@ from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
 from keeps.memory.jobs.worker import Worker
+from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.transfer.erasure import TenantService
 from keeps.operate.cells.moving import Progress, Step
 from keeps.operate.cells.opening import CellOpener
@@ -805,3 +806,25 @@ async def test_a_move_that_was_killed_does_not_keep_the_log_for_ever(
         await connection.execute("CHECKPOINT")
         assert await connection.fetchval("SELECT wal_status FROM pg_replication_slots") == "lost"
         assert await connection.fetchrow(QUERIES["behind"].text, "left", None) is None
+
+
+async def test_arrays_of_a_moved_tenant_are_read_anew(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are held for a cell: what is written after the move is found, what was forgotten there is not."""
+    monkeypatch.setattr("keeps.memory.recall.indexes.REST", 0)
+    memory = two.keeps.memory(Scope("acme", "alice"))
+    kept = await memory.remember("The harbour keeps a boat.")
+    indexes = two.keeps.service(AudienceIndexes)
+    for target in ("second", "main"):
+        for _ in range(2):
+            assert (await memory.recall("What does the harbour keep?")).hits
+            await indexes.settle()
+        await two.cells.move("acme", target, nobody)
+        added = await memory.remember(f"The harbour keeps a ship of {target}.")
+        await memory.forget(added.memory_id if target == "main" else kept.memory_id)
+        for _ in range(3):
+            found = {hit.memory.content for hit in (await memory.recall("What does the harbour keep?")).hits}
+            assert found == {"The harbour keeps a ship of second."}
+            await indexes.settle()
+        with indexes.reading(memory.scope) as both:
+            assert both is not None
+        assert {key[0] for key in indexes._held} >= {target}  # noqa: SLF001
