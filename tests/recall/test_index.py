@@ -342,3 +342,22 @@ async def test_tidy_arrays_answer_as_before(
             await indexes.sweep()
             assert not mine.is_untidy or mine.is_wasteful
             await held(arrays, scope)
+
+
+async def test_arrays_that_are_dropped_while_they_change_cost_nothing_but_themselves(
+    arrays: Keeps, plain: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by an erasure in the same process, between two statements that bring them up to date."""
+    scope = Scope(tenant, "alice")
+    await plain.memory(scope).remember("the harbour keeps a boat")
+    await held(arrays, scope)
+    await plain.memory(scope).remember("the harbour keeps a ship")
+    inner = store.index_changes
+
+    async def dropped(*values: Any) -> Any:
+        arrays.service(AudienceIndexes).forget(tenant)
+        return await inner(*values)
+
+    monkeypatch.setattr(store, "index_changes", dropped)
+    asked = RecallRequest(query="what does the harbour keep")
+    assert len((await arrays.service(RecallService).recall(scope, asked)).hits) == 2

@@ -33,10 +33,12 @@ DETAILS = np.dtype(
         ("vector", "?"),
     ]
 )
-"""What finding and filtering read of each row: hashes, where its word vectors begin, its place and its words' number.
+"""The columns by which rows are found and filtered: hashes, place, length, and where the word vectors begin.
 
 `numbered`: the number of its conversation in the postings.
 """
+OBJECT_BYTES = 6_000
+"""Approximate size of the objects of an index without rows."""
 LEAST_TAIL = 4_096
 MANY_ROWS = 64
 """Number of new rows above which the order of all turns is computed again."""
@@ -110,7 +112,7 @@ class AudienceIndex:
         self.sequence = 0
         self.counts: Mapping[str, LifeCounts] = {}
         self.views: dict[tuple[str, ...], Any] = {}
-        """What questions share of this audience until the next change, by lives."""
+        """Views that questions share until the next change, by lives."""
         self._table, self._details = Growing(TABLE), Growing(DETAILS)
         self._sentences = Growing(np.float16, max(dimensions, 1))
         self._tokens = Growing(np.uint8, TOKEN_BYTES)
@@ -161,7 +163,7 @@ class AudienceIndex:
             self._times,
             self.signs,
         )
-        return sum(each.nbytes for each in self._growing) + sum(each.nbytes for each in fixed)
+        return OBJECT_BYTES + sum(each.nbytes for each in self._growing) + sum(each.nbytes for each in fixed)
 
     def trim(self) -> None:
         """Give back the room for more rows, after the whole audience was read."""

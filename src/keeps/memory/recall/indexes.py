@@ -56,6 +56,7 @@ class Held:
 
     index: AudienceIndex
     scope: Scope
+    size: int = 0
     used_at: float = field(default_factory=time.monotonic)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     readers: int = 0
@@ -72,6 +73,7 @@ class AudienceIndexes:
         self.room = room
         """Size of all arrays in bytes, at most."""
         self._held: OrderedDict[Key, Held] = OrderedDict()
+        self._held_bytes = 0
         self._asked: TtlCache[tuple[str, str], bool] = TtlCache(100_000, ASKED_SECONDS)
         self._too_large: TtlCache[Key, bool] = TtlCache(10_000, UNUSED_SECONDS, renewed=False)
         self._builds: dict[Key, asyncio.Task[None]] = {}
@@ -86,7 +88,7 @@ class AudienceIndexes:
     @property
     def size(self) -> int:
         """Size of all arrays in bytes, and of those that are being read."""
-        return sum(held.index.size for held in self._held.values()) + sum(self._reserved.values())
+        return self._held_bytes + sum(self._reserved.values())
 
     @contextmanager
     def reading(self, scope: Scope) -> Generator[list[AudienceIndex] | None]:
@@ -97,14 +99,9 @@ class AudienceIndexes:
             return
         for key, arrays in zip(self._keys(scope), both, strict=True):
             arrays.used_at, arrays.scope = time.monotonic(), scope
-            arrays.readers += 1
             self._held.move_to_end(key)
-        try:
+        with _in_use(both):
             yield [arrays.index for arrays in both]
-        finally:
-            for arrays in both:
-                arrays.readers -= 1
-                _clear(arrays)
 
     def note(self, scope: Scope) -> None:
         """Note that a user asked; if it is not the first time, hold their audiences."""
@@ -130,8 +127,11 @@ class AudienceIndexes:
         """
         both = [arrays for key in self._keys(scope) if (arrays := self._held.get(key)) is not None]
         async with contextlib.AsyncExitStack() as locks:
+            locks.enter_context(_in_use(both))
             for arrays in both:
                 await locks.enter_async_context(arrays.lock)
+            if any(arrays.dropped for arrays in both):
+                return False
             if versions and versions != [arrays.index.version for arrays in both]:
                 return len(both) == 2
             async with self._database.snapshot(scope) as tx:
@@ -144,6 +144,9 @@ class AudienceIndexes:
                     finally:  # After an error the arrays may be half changed.
                         if not current:
                             self._drop(self._key(scope, arrays.index.audience))
+                        elif not arrays.dropped:
+                            self._weigh(arrays)
+            self._make_room()
         return len(both) == 2 and not any(arrays.dropped for arrays in both)
 
     def forget(self, tenant_id: str) -> None:
@@ -188,10 +191,12 @@ class AudienceIndexes:
                 elif version != arrays.index.version:
                     await self._refresh(key, arrays)
         for arrays in list(self._held.values()):
+            await asyncio.sleep(0)  # There may be thousands.
             await self._read_readings(arrays)
             if arrays.index.is_untidy:
                 async with arrays.lock:  # Nothing is added meanwhile.
-                    lists = await asyncio.to_thread(arrays.index.lists)
+                    with _in_use([arrays]):
+                        lists = await asyncio.to_thread(arrays.index.lists)
                     if not arrays.readers and not arrays.dropped:
                         arrays.index.tidy(lists)
 
@@ -231,8 +236,10 @@ class AudienceIndexes:
             if index is None:
                 self._too_large.put(key, True)
                 return
+            self._drop(key)
             self._held[key] = Held(index, scope)
             self._reserved.pop(key, None)
+            self._weigh(self._held[key])
             self._make_room()
             if self._sweeping is None or self._sweeping.done():
                 self._sweeping = asyncio.get_running_loop().create_task(self._sweep_now_and_then())
@@ -293,8 +300,9 @@ class AudienceIndexes:
 
     async def _read_readings(self, held: Held) -> None:
         """Read how often fading memories were read: no event says it."""
-        fading = held.index.fading(READINGS_AT_ONCE)
-        if fading and held.used_at > time.monotonic() - ASKED_SECONDS:
+        if held.used_at < time.monotonic() - ASKED_SECONDS:
+            return
+        if fading := held.index.fading(READINGS_AT_ONCE):
             try:
                 async with self._database.scoped(held.scope) as tx:
                     held.index.set_readings(await store.index_readings(tx, fading))
@@ -309,15 +317,35 @@ class AudienceIndexes:
             except Exception as error:  # noqa: BLE001  what is erased must go, whatever else fails
                 log().warning("arrays of audiences were not compared with the database", error=type(error).__name__)
 
+    def _weigh(self, held: Held) -> None:
+        """Count the size of arrays after a change."""
+        size = held.index.size
+        self._held_bytes += size - held.size
+        held.size = size
+
     def _make_room(self) -> None:
         while self._held and self.size > self.room:
             self._drop(next(iter(self._held)))
 
     def _drop(self, key: Key) -> None:
-        held = self._held.pop(key, None)
-        if held is not None:
-            held.dropped = True
-            _clear(held)
+        arrays = self._held.pop(key, None)
+        if arrays is not None:
+            arrays.dropped = True
+            self._held_bytes -= arrays.size
+            _clear(arrays)
+
+
+@contextmanager
+def _in_use(several: Sequence[Held]) -> Generator[None]:
+    """Keep arrays as they are, although they may be dropped meanwhile."""
+    for arrays in several:
+        arrays.readers += 1
+    try:
+        yield
+    finally:
+        for arrays in several:
+            arrays.readers -= 1
+            _clear(arrays)
 
 
 def _clear(held: Held) -> None:

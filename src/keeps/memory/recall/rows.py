@@ -61,7 +61,7 @@ TABLE = np.dtype(
         ("question", "?"),
     ]
 )
-"""What ranking reads of each candidate.
+"""The columns that ranking reads of each candidate.
 
 `session`, `opening` and the parts of `speaker` are hashes, 0 for none; `statement` is `statement_key` of the opening.
 `asks`, `states`, `question`: the opening only asks, states a preference, contains a question mark.

@@ -19,17 +19,14 @@ from keeps.base.clock import Clock
 from keeps.base.fairness import acting_for, current_tenant
 from keeps.base.scope import Scope, in_zone
 from keeps.base.telemetry.metrics import Metrics
-from keeps.base.text.asks import only_asks
-from keeps.base.text.changes import is_of_another
 from keeps.base.text.searched import embedded_text
-from keeps.base.text.trust import is_quotation, origin_of
-from keeps.base.text.words import language_of, terms_of
-from keeps.base.unchecked import unchecked
+from keeps.base.text.words import language_of
 from keeps.memory.recall import cues, store
 from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.arms import RecallQuery, find
 from keeps.memory.recall.caches import SignsCache, WordsCache
 from keeps.memory.recall.conditions import Selection, select
+from keeps.memory.recall.hits import end_of_first, hits_of, later_statements, without_repeats
 from keeps.memory.recall.index_source import serves
 from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.measures import VectorFeatures, best_alone, meant, measure, token_weights
@@ -58,7 +55,6 @@ from keeps_client.zones import zone_of
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 30
-MOST_REPEATED = 40
 ASKED_KEPT, ASKED_SECONDS = 512, 600.0
 MOST_ASKED = 1_200
 """Number of characters of a long question whose words are searched, about as many as the word limit covers.
@@ -68,11 +64,6 @@ The vector is that of the whole question.
 BEHIND_WEIGHT = 0.5
 CATCHING_UP = 3
 """Number of times that arrays are brought up to date for one question, while others write."""
-SUMMARIES = ("session_summary", "summary")
-COMPARED, COMPARED_CHARACTERS = 40, 400
-"""Number of best hits that are compared with each other, and the characters of each that are compared."""
-SAME_MATTER_SIMILARITY = 0.55
-"""Of 30 statements that change an earlier one, 22 are this similar to it; of 70,000 pairs of unrelated ones, 20 are."""
 SETTLE_SECONDS = 0.6
 """Time that recall waits, if no hit is clear, for vectors of memories that this process just stored."""
 CLEAR_RELEVANCE = 0.6
@@ -244,14 +235,14 @@ class RecallService:
             failed += [] if read else ["reranker"]
             if time.perf_counter() - reranking_started > LOOKED_AT_AGAIN_SECONDS:
                 memories = await self._still_there(scope, ranking, memories, now)
-        hits = _without_repeats(_hits(ranking, memories, _end_of_first(ranking, request.limit)))[: request.limit]
+        hits = without_repeats(hits_of(ranking, memories, end_of_first(ranking, request.limit)))[: request.limit]
         if query is not None and query.tokens is not None:
             passages = await self._passages(hits, ranking, query)
             hits = [
                 hit.model_copy(update={"passage": passages[hit.memory_id]}) if hit.memory_id in passages else hit
                 for hit in hits
             ]
-        newer = _newer(hits, ranking)
+        newer = later_statements(hits, ranking)
         hits = [
             hit.model_copy(update={"newer_id": newer[hit.memory_id]}) if hit.memory_id in newer else hit for hit in hits
         ]
@@ -516,101 +507,13 @@ class RecallService:
 
 def _wanted(ranking: Ranking, question: Question) -> list[UUID]:
     """Return the memories to read for the hits of a question."""
-    return ranking.wanted(max(_end_of_first(ranking, question.request.limit), question.least))
+    return ranking.wanted(max(end_of_first(ranking, question.request.limit), question.least))
 
 
 def _is_weak(ranking: Ranking) -> bool:
     """Return whether no hit clearly answers the query, so that the archive is worth searching."""
     best = ranking.relevance[ranking.order[: ranking.request.limit]]
     return not bool((best >= CLEAR_RELEVANCE).any())
-
-
-def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[Hit]:
-    """Return the best memories that still exist, as hits."""
-    request = ranking.request
-    return [
-        unchecked(
-            Hit,
-            {
-                "memory": memories[memory_id],
-                "score": float(ranking.total[position]),
-                "relevance": _said(ranking.relevance[position]),
-                "similarity": _said(ranking.similarity[position]),
-                "provider_id": "vector" if request.scope == "indexed" else "postgres",
-                "tier": ranking.tier(position),
-                "explanation": ranking.explanation(position, memories[memory_id].content) if request.explain else None,
-                "passage": None,
-                "newer_id": None,
-            },
-        )
-        for memory_id, position in zip(ranking.first(end), ranking.order, strict=False)
-        if memory_id in memories
-    ]
-
-
-def _end_of_first(ranking: Ranking, limit: int) -> int:
-    """Return how many of the best contain `limit` distinct openings, so that enough remain without repeats."""
-    openings: set[int] = set()
-    hashes = ranking.rows.table["opening"]
-    for end, position in enumerate(ranking.order[: limit + MOST_REPEATED]):
-        if len(openings) == limit:
-            return end
-        openings.add(int(hashes[position]))
-    return limit + MOST_REPEATED
-
-
-def _without_repeats(hits: Sequence[Hit]) -> list[Hit]:
-    """Drop repeated statements, keeping the best.
-
-    A quoted fact and the message that consists of it count as one statement.
-    """
-    is_quoted: dict[tuple[str, str], bool] = {}
-    first: list[Hit] = []
-    for hit in hits:
-        statement, quotation = (hit.memory.user_id, hit.memory.content), is_quotation(hit.memory.metadata)
-        if statement in is_quoted and (quotation or is_quoted[statement]):
-            continue
-        is_quoted[statement] = quotation or is_quoted.get(statement, False)
-        first.append(hit)
-    return first
-
-
-def _newer(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
-    """Map each of a user's statements among the best hits to the newest later one about the same matter."""
-    position = ranking.places
-    stated = [
-        hit.memory
-        for hit in hits[:COMPARED]
-        if hit.memory.role in (None, "user")
-        and origin_of(hit.memory.role, hit.memory.source, hit.memory.metadata) == "own"
-        and hit.memory.content_type not in SUMMARIES
-        and hit.memory_id.bytes in position
-    ]
-    if len(stated) < 2:
-        return {}
-    stated.sort(key=lambda memory: memory.valid_from)
-    vectors = ranking.candidates.sentences[[position[memory.memory_id.bytes] for memory in stated]]
-    similar = np.argwhere(np.triu(vectors @ vectors.T >= SAME_MATTER_SIMILARITY, 1)).tolist()
-    terms: dict[int, frozenset[str]] = {}
-    for place in {place for pair in similar for place in pair}:
-        content = stated[place].content
-        terms[place] = frozenset() if only_asks(content) else frozenset(terms_of(content[:COMPARED_CHARACTERS]))
-    newer: dict[UUID, UUID] = {}
-    for older, later in similar:
-        one, other = stated[older], stated[later]
-        if (
-            one.user_id == other.user_id
-            and one.valid_from < other.valid_from
-            and one.content != other.content
-            and terms[older] & terms[later]
-            and not is_of_another(one.content[:COMPARED_CHARACTERS], other.content[:COMPARED_CHARACTERS])
-        ):
-            newer[one.memory_id] = other.memory_id
-    return newer
-
-
-def _said(score: float) -> float | None:
-    return None if np.isnan(score) else float(score)
 
 
 async def _meant(rows: Rows, asked: RecallQuery, weights: npt.NDArray[np.float32]) -> VectorFeatures:
