@@ -15,6 +15,7 @@ from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories.service import MemoryService
 from keeps.memory.recall import index, index_source, shared, store
 from keeps.memory.recall.access import AccessBuffer
+from keeps.memory.recall.conditions import select
 from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.service import RecallService
 from keeps_client.models import RecallRequest
@@ -361,3 +362,26 @@ async def test_arrays_that_are_dropped_while_they_change_cost_nothing_but_themse
     monkeypatch.setattr(store, "index_changes", dropped)
     asked = RecallRequest(query="what does the harbour keep")
     assert len((await arrays.service(RecallService).recall(scope, asked)).hits) == 2
+
+
+async def test_question_that_is_overtaken_by_a_change_sees_its_own_moment(
+    arrays: Keeps, plain: Keeps, tenant: str
+) -> None:
+    """Another question brings the arrays up to date while this one is being answered."""
+    scope = Scope(tenant, "alice")
+    first = await plain.memory(scope).remember("the harbour keeps a boat", importance=0.2)
+    await plain.memory(scope).remember("the harbour keeps a lamp")
+    await held(arrays, scope)
+    indexes = arrays.service(AudienceIndexes)
+    with indexes.reading(scope) as both:
+        assert both is not None
+        selection = select(RecallRequest(query="harbour"), scope, START)
+        source = index_source.IndexSource(both, selection)
+        before = (await source.words(["harbour"], whole=True)).positions
+        await plain.memory(scope).update(first.memory_id, importance=0.9)
+        await plain.memory(scope).remember_many([{"content": f"the harbour keeps ship {n}"} for n in range(40)])
+        assert await indexes.catch_up(scope)
+        assert (await source.words(["harbour"], whole=True)).positions.tolist() == before.tolist()
+        assert (await source.rows(before, set())).table["importance"].min() == pytest.approx(0.2)
+        assert "ship" not in {word for each in await source.vocabularies([""]) for word in each.words}
+    assert len((await arrays.service(RecallService).recall(scope, RecallRequest(query="harbour", limit=60))).hits) == 42

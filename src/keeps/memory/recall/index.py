@@ -19,7 +19,7 @@ import numpy.typing as npt
 from keeps.memory.recall.misspelt import Vocabulary
 from keeps.memory.recall.rows import TABLE, Packed, Table, hashes_of, ids_of, moment_of, read_rows
 from keeps.memory.recall.signs import Columns
-from keeps.memory.recall.words import Layout, Positions
+from keeps.memory.recall.words import Layout
 from keeps.models.embedder import Floats
 from keeps.models.token_vectors import TOKEN_BYTES
 
@@ -118,7 +118,8 @@ class AudienceIndex:
         self._tokens = Growing(np.uint8, TOKEN_BYTES)
         self._removed = self._tidied = self._looked = 0
         self.alive: npt.NDArray[np.bool_] = np.zeros(0, dtype=bool)
-        self._at = [np.full(0, -1, dtype=np.int32) for _ in LIVES]
+        self.places = [np.full(0, -1, dtype=np.int32) for _ in LIVES]
+        """The row at each place, by life."""
         self.order: RowNumbers = np.zeros(0, dtype=np.int64)
         """The rows of conversations, by conversation, time and id."""
         self._hashes: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -155,7 +156,7 @@ class AudienceIndex:
         fixed = (
             self.letters,
             self.alive,
-            *self._at,
+            *self.places,
             self.order,
             self._hashes,
             self._starts,
@@ -208,7 +209,7 @@ class AudienceIndex:
         self.alive = np.concatenate((self.alive, np.ones(count, dtype=bool)))
         for life in range(len(LIVES)):
             of_life = np.flatnonzero(details["life"] == life)
-            self._at[life] = _placed(self._at[life], details["place"][of_life], first + of_life)
+            self.places[life] = _placed(self.places[life], details["place"][of_life], first + of_life)
         self._add_words(first, read["words"], read["counts"])
         self._add_turns(first + np.flatnonzero(rows.table["session"]))
 
@@ -295,9 +296,6 @@ class AudienceIndex:
             if (of_life := details["life"] == number).any()
         }
 
-    def rows_at(self, life: int, places: Positions) -> RowNumbers:
-        return self._at[life][places].astype(np.int64)
-
     def entries(self, terms: Sequence[str]) -> tuple[npt.NDArray[np.int64], RowNumbers, Packed]:
         """Return where some words occur: the number of the word, the row, how often."""
         wanted = hashes_of(terms)
@@ -326,11 +324,11 @@ class AudienceIndex:
 
     def _words_of(self, selected: npt.NDArray[np.bool_]) -> set[str]:
         tail = self._tail.values
-        there = tail["word"][selected[tail["row"]]]
+        rows = np.zeros(len(self), dtype=bool)  # Some may have been added since the rows were selected.
+        rows[: len(selected)] = selected
+        there = tail["word"][rows[tail["row"]]]
         if len(self._holders):
-            there = np.concatenate(
-                (self._hashes[np.maximum.reduceat(selected[self._holders], self._starts[:-1])], there)
-            )
+            there = np.concatenate((self._hashes[np.maximum.reduceat(rows[self._holders], self._starts[:-1])], there))
         held = set(there.tolist())
         return {word for word in self.letters.tobytes().decode().split() if (hash(word) or 1) in held}
 

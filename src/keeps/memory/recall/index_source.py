@@ -52,7 +52,7 @@ class View:
         self.index = index
         self.count = len(index)
         self.table, self.details, self.signs = index.table, index.details, index.signs
-        self.counts = index.counts
+        self.counts, self._places = index.counts, list(index.places)
         self.lives = [life for life in LIVES if life in lives and life in index.counts]
         *self.starts, self.size = accumulate((index.counts[life].next_place for life in self.lives), initial=0)
         first = np.full(len(LIVES), -1, dtype=np.int64)
@@ -93,12 +93,12 @@ class View:
     def rows_at(self, positions: Positions) -> RowNumbers:
         """Return the rows at some positions."""
         if len(self.lives) == 1:
-            return self.index.rows_at(LIVES.index(self.lives[0]), positions)
+            return self._places[LIVES.index(self.lives[0])][positions].astype(np.int64)
         rows = np.zeros(len(positions), dtype=np.int64)
         of = np.searchsorted(np.array(self.starts), positions, side="right") - 1
         for number, (life, start) in enumerate(zip(self.lives, self.starts, strict=True)):
             here = of == number
-            rows[here] = self.index.rows_at(LIVES.index(life), positions[here] - start)
+            rows[here] = self._places[LIVES.index(life)][positions[here] - start]
         return rows
 
 
