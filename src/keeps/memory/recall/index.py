@@ -179,6 +179,7 @@ class AudienceIndex:
             each.clear()
         for array in (self._hashes, self._holders, self._times, self.signs, self.letters):
             array.fill(0)
+        self.alive = self.alive[:0]
 
     def add(self, read: Mapping[str, Any]) -> None:
         """Add the memories of this audience in a row of `recall_candidates` that was read with all columns."""

@@ -195,6 +195,8 @@ class AudienceIndexes:
             await self._read_readings(arrays)
             if arrays.index.is_untidy:
                 async with arrays.lock:  # Nothing is added meanwhile.
+                    if arrays.dropped:
+                        continue
                     with _in_use([arrays]):
                         lists = await asyncio.to_thread(arrays.index.lists)
                     if not arrays.readers and not arrays.dropped:
