@@ -244,6 +244,18 @@ def scale(
     raise typer.Exit(_benchmark("scale").run(tenants=tenants, rows=rows, as_json=as_json, home=home))
 
 
+@bench.command()
+def active(
+    users: Annotated[int, typer.Option(help="How many, of 500 memories each.", min=20)] = 2_000,
+    active: Annotated[int, typer.Option(help="How many of them ask.", min=1)] = 200,
+    clients: Annotated[int, typer.Option(help="How many connections.", min=1)] = 64,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Measure contexts of many users over HTTP at 60 % of the highest rate, and the memory of the server."""
+    raise typer.Exit(_benchmark("active").run(users=users, active=active, clients=clients, as_json=as_json, home=home))
+
+
 def _sizes(given: str) -> list[int]:
     try:
         return [int(size) for size in given.split(",")]

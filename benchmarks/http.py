@@ -134,10 +134,12 @@ def _get(path: str) -> Request:
     return lambda _: request
 
 
-def _post(path: str, body: Any, method: str = "POST", user: str = "user", more: str = "") -> bytes:
+def _post(
+    path: str, body: Any, method: str = "POST", user: str = "user", more: str = "", tenant: str = "bench"
+) -> bytes:
     encoded = json.dumps(body).encode()
     head = (
-        f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-Tenant-ID: bench\r\nX-User-ID: {user}\r\n{more}"
+        f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-Tenant-ID: {tenant}\r\nX-User-ID: {user}\r\n{more}"
         f"Content-Type: application/json\r\nContent-Length: {len(encoded)}\r\n\r\n"
     )
     return head.encode() + encoded

@@ -105,11 +105,11 @@ def _name(number: int) -> str:
     return f"tenant-{number:05}"
 
 
-async def _write(keeps: Keeps, embedder: VectorTable) -> None:
-    """The first tenant, by the engine."""
-    users = {f"user-{number}": MEMORIES for number in range(USERS)} | {"large": LARGE}
+async def _write(keeps: Keeps, embedder: VectorTable, large: int = LARGE) -> None:
+    """Store the first tenant by the engine: users, and one with `large` memories."""
+    users = {f"user-{number}": MEMORIES for number in range(USERS)} | {"large": large}
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("storing", total=PER_TENANT)
+        bar = progress.add_task("storing", total=sum(users.values()))
         written = 0
         for user, count in users.items():
             for _ in range(0, count, BATCH):

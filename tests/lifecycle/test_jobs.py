@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,9 @@ from keeps.engine import Keeps, LocalMemory
 from keeps.memory.lifecycle.service import Lifecycle
 from keeps.memory.memories.types import MemoryRow
 from keeps.memory.operations.service import QUERIES, Change, OperationService, record
+from keeps.memory.recall import store as recall_store
 from keeps.memory.recall.access import AccessBuffer
+from keeps.memory.recall.conditions import Selection
 from keeps.memory.transfer.erasure import TenantService
 from keeps.part import Run
 from keeps.store.db.session import Tx
@@ -76,6 +79,27 @@ async def test_weak_answer_searches_archive(living: Keeps, clock: MovingClock, t
         for other in (await alice.recall("How did Lena hurt herself?", include_archived=False)).hits
     )
     assert "broke her wrist" in (await alice.context("How did Lena hurt herself?")).text
+
+
+async def test_archive_without_memories_is_not_searched(
+    living: Keeps, clock: MovingClock, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[tuple[str, ...]] = []
+    inner = recall_store.postings
+
+    def seen(tx: Tx, words: list[str], selection: Selection, *more: Any, whole: bool) -> Any:
+        searched.append(selection.lives)
+        return inner(tx, words, selection, *more, whole=whole)
+
+    monkeypatch.setattr(recall_store, "postings", seen)
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.remember("The boiler was replaced.")
+    await alice.recall("How did Lena hurt herself?")
+    assert set(searched) == {("current",)}
+    await alice.remember("Lena broke her wrist skating.", kind="episodic", importance=0.1)
+    await archive(living, clock, tenant)
+    await alice.recall("How did Lena hurt herself?")
+    assert set(searched) == {("current",), ("current", "archived")}
 
 
 async def test_clear_answer_does_not_search_archive(living: Keeps, clock: MovingClock, tenant: str) -> None:

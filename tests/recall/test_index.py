@@ -221,11 +221,14 @@ async def test_arrays_give_the_hits_of_the_database_to_the_last_digit(
     assert answered >= 0.8 * asked >= 20, "the arrays have answered, not the database"
 
 
-async def test_words_that_most_hold_are_skipped_alike(
-    arrays: Keeps, plain: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("entries", [100_000, 500])
+async def test_words_of_many_memories_are_skipped_alike(
+    arrays: Keeps, plain: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch, entries: int
 ) -> None:
     for module in (store, index_source, shared):
         monkeypatch.setattr(module, "COMMON_FROM", 100)
+    for module in (store, index_source):
+        monkeypatch.setattr(module, "MOST_ENTRIES", entries)
     chance, scope = random.Random(5), Scope(tenant, "alice")
     said = [
         {

@@ -119,7 +119,7 @@ def words_plan_is_by_index(text: str) -> None:
 
 async def test_postings_are_read_by_index_under_row_security(big: asyncpg.Connection) -> None:
     asked = "big", ["", "user-3"], ["current"]
-    text = await plan(big, QUERIES["recall_words"].text, *asked, ["w3", "common"], "x", 52, 11, 1_000)
+    text = await plan(big, QUERIES["recall_words"].text, *asked, ["w3", "common"], "x", 52, 11, 1_000, 50_000)
     words_plan_is_by_index(text)
     text = await plan(big, QUERIES["recall_signs"].text, "big", "user-3", "current", "x", [1_024, 2_048])
     assert "using vector_bits_pkey" in text
@@ -197,7 +197,7 @@ async def test_private_postings_are_read_by_index(server: Any, fresh_database: A
     await admin.execute("ANALYZE keeps.memory_words, keeps.postings, keeps.audience_words")
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
-    asked = "big", ["", "user-0"], ["current"], ["w3"], None, 4, 11, 2_500
+    asked = "big", ["", "user-0"], ["current"], ["w3"], None, 4, 11, 2_500, 50_000
     text = await plan(app, QUERIES["recall_words"].text, *asked, user="user-0")
     await app.close()
     words_plan_is_by_index(text)

@@ -409,7 +409,7 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
         assistant=np.round(array()),
         asks=np.zeros(count),
         repeats=np.zeros(count),
-        keys=[bytes([n]) * 16 for n in range(count)],
+        keys=np.array([bytes([n]) * 16 for n in range(count)], dtype="S16"),
         text=array(),
         words=array(),
         vector=(vector := np.where(unknown, np.nan, array())),

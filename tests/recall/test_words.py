@@ -274,6 +274,10 @@ async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch)
     assert short[said[17]] == whole[said[17]] == ["harbour", "report", "w17"], "they are known all the same"
     assert len(await found("harbour report")) == 60, "where no word is rarer, all are read"
     assert read[-1] == {"harbour", "report"}
+    monkeypatch.setattr(store, "MOST_ENTRIES", 750)
+    assert len(await found("harbour report")) == 60
+    assert len(read[-1]) == 1, "the shortest is always read"
+    monkeypatch.setattr(store, "MOST_ENTRIES", 50_000)
     for more in ({"scope": "persistent"}, {"kinds": ("semantic",)}, {"as_of": utc_now()}):
         assert len(await found(rare, **more)) == 60, "they may be all that there is to find"
         assert read[-1] == every

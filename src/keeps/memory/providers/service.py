@@ -86,6 +86,8 @@ class ProviderService:
         others = [self._others(scope, request) for request in requests]
         ours = [request for request in requests if _asks_database(request)]
         work = self._recall.recall_all(scope, ours, counted=counted, reranked=reranked)
+        if not any(others) and len(ours) == len(requests):
+            return await work
         own, answers = await asyncio.gather(work, self._ask_all(scope, others, requests))
         results: list[RecallResult] = []
         from_database = iter(own)

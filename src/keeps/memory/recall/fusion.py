@@ -8,7 +8,7 @@ no data set by much.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,7 @@ class Neighbours:
 class Candidates:
     """Features of n candidates: lists and arrays of length n. NaN where an arm has no value for a candidate.
 
+    `keys`: the ids.
     `words`: share of the question's words, by rarity, that each candidate contains, 0 to 1.
     `centred`: similarity without the component that the candidates share.
     `session`, `session_tokens`: scores of the whole conversation, 0 to 1.
@@ -84,7 +85,7 @@ class Candidates:
     `message`, `assistant`: 1 for a message of a conversation, and for a message by the assistant.
     """
 
-    keys: list[bytes]
+    keys: npt.NDArray[np.bytes_]
     text: Scores
     words: Scores
     vector: Scores
@@ -196,11 +197,11 @@ def weigh(candidates: Candidates) -> list[Part]:
     return parts
 
 
-def in_order(positions: Iterable[int], total: Scores, candidates: Candidates) -> list[int]:
+def in_order(positions: Sequence[int], total: Scores, candidates: Candidates) -> list[int]:
     """Return positions of candidates by descending score."""
-    lost, keys = (-total).tolist(), candidates.keys
-    order = sorted(positions, key=lambda position: (lost[position], keys[position]))
-    return newer_first(order, total, candidates)
+    some = np.array(positions, dtype=np.int64)
+    high, low = candidates.keys.view(">u8").reshape(-1, 2)[some].T
+    return newer_first(some[np.lexsort((low, high, -total[some]))].tolist(), total, candidates)
 
 
 def reranked(positions: Sequence[int], answers: Sequence[float], count: int) -> Part:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keeps.memory.recall.misspelt import Vocabulary
-from keeps.memory.recall.rows import TABLE, Packed, Table, hashes_of, ids_of, moment_of, read_rows
+from keeps.memory.recall.rows import TABLE, Packed, Table, hashes_of, ids_of, keys_of, moment_of, read_rows
 from keeps.memory.recall.signs import Columns
 from keeps.memory.recall.words import Layout
 from keeps.models.embedder import Floats
@@ -217,9 +217,7 @@ class AudienceIndex:
     @property
     def ids(self) -> npt.NDArray[np.bytes_]:
         """Return the ids of all rows, as values that `numpy.isin` compares."""
-        halves = np.empty((len(self), 2), dtype=">u8")
-        halves[:, 0], halves[:, 1] = self.table["high"], self.table["low"]
-        return halves.view("S16").ravel()
+        return keys_of(self.table)
 
     def remove(self, rows: npt.NDArray[np.bool_]) -> None:
         """Mark some rows as gone."""

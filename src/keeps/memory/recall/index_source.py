@@ -14,9 +14,9 @@ import numpy.typing as npt
 from keeps.memory.recall.conditions import Selection
 from keeps.memory.recall.index import LIVES, AudienceIndex, RowNumbers
 from keeps.memory.recall.misspelt import Vocabulary
-from keeps.memory.recall.rows import Rows, Turns, hashes_of, ids_of, joined, moment_of
+from keeps.memory.recall.rows import BESIDE, Rows, Table, Turns, hashes_of, ids_of, joined, keys_of, moment_of, no_turns
 from keeps.memory.recall.signs import Nearest
-from keeps.memory.recall.store import COMMON_FROM
+from keeps.memory.recall.store import COMMON_FROM, MOST_ENTRIES
 from keeps.memory.recall.words import Positions, WordMatches, WordScores, matches_of
 from keeps.models.embedder import Floats
 from keeps_client.models import Memory, RecallRequest
@@ -24,8 +24,8 @@ from keeps_client.models import Memory, RecallRequest
 MANY_ROWS = 100_000
 """Number of memories above which words and signs are compared in a thread."""
 MOST_VOCABULARIES = 8
-BESIDE = 2
-"""Number of turns before and after a turn that are read with it."""
+NEAR = np.array([offset for offset in range(-BESIDE, BESIDE + 1) if offset])
+"""Places of the turns beside one, from its own."""
 Mask = npt.NDArray[np.bool_]
 
 
@@ -85,8 +85,8 @@ class View:
     def beside(
         self, positions: Positions, first: npt.NDArray[np.intp], end: npt.NDArray[np.intp]
     ) -> tuple[RowNumbers, Mask]:
-        """Return the rows before and after some turns, nearest first, (n, 4), and which of them exist."""
-        near = self._turns[self.rows_at(positions)][:, None] + np.array([-1, -2, 1, 2])
+        """Return the rows before and after some turns, in their order, (n, 4), and which of them exist."""
+        near = self._turns[self.rows_at(positions)][:, None] + NEAR
         there = (near >= first[:, None]) & (near < end[:, None])
         return self.order[np.where(there, near, 0)], there
 
@@ -163,7 +163,7 @@ class IndexSource:
             self._parts.append(Part(view, selection, self._parts[-1].end if self._parts else 0))
         self._width = max(indexes[0].dimensions, 1)
         self._memories = sum(len(index) for index in indexes)
-        self.has_archived = any("archived" in index.counts for index in indexes)
+        self.has_archived = any("archived" in index.counts and index.counts["archived"].memories for index in indexes)
 
     async def words(self, terms: Sequence[str], *, whole: bool) -> WordMatches:
         if self._memories > MANY_ROWS:
@@ -211,24 +211,23 @@ class IndexSource:
         return self._gathered(chosen)
 
     async def around(self, rows: Rows, turns: Sequence[int]) -> tuple[Rows, Turns]:
-        ids, beside = rows.ids(), Turns()
         chosen: list[list[RowNumbers]] = [[] for _ in self._parts]
         turn_rows = np.array(turns, dtype=np.int64)
+        beside = no_turns(len(turns))
+        beside[:, BESIDE] = keys_of(rows.table[turn_rows])
         sessions = rows.table["session"][turn_rows]
         runs = [part.view.run_of(sessions) for part in self._parts]
         spread = np.sum([end > first for first, end in runs], axis=0) > 1
-        for part, (first, end), beside_it in zip(self._parts, runs, chosen, strict=True):
+        for part, (first, end), chosen_here in zip(self._parts, runs, chosen, strict=True):
             mine = np.flatnonzero((end > first) & ~spread)
             if len(mine):
                 positions = rows.positions[turn_rows[mine]] - part.start
                 numbers, there = part.view.beside(positions, first[mine], end[mine])
-                beside_it.append(numbers[there])
-                names = ids_of(part.view.table[numbers.ravel()])
-                for place, turn in enumerate(turn_rows[mine].tolist()):
-                    near = [names[4 * place + which] if there[place, which] else b"" for which in range(4)]
-                    beside[ids[turn]] = list(filter(None, near[:BESIDE])), list(filter(None, near[BESIDE:]))
-        for turn in turn_rows[spread].tolist():
-            beside[ids[turn]] = self._beside_in_all(int(rows.table["session"][turn]), ids[turn], chosen)
+                chosen_here.append(numbers[there])
+                keys = keys_of(part.view.table[numbers.ravel()]).reshape(numbers.shape)
+                beside[mine[:, None], BESIDE + NEAR] = np.where(there, keys, b"")
+        for turn in np.flatnonzero(spread).tolist():
+            self._beside_in_all(int(sessions[turn]), beside[turn], chosen)
         low = rows.table["low"]
         numbers = [np.concatenate([*some, np.zeros(0, dtype=np.int64)]) for some in chosen]
         new = [
@@ -249,7 +248,7 @@ class IndexSource:
             there = there[view.selected[rows[there]]]
             which, rows, counts = which[there], rows[there], counts[there]
             if not whole:
-                skipped = self._common(view, which, rows, len(terms))
+                skipped = self._common(view, which, rows, terms)
                 left_out += np.bincount(which[skipped], minlength=len(terms))
                 which, rows, counts = which[~skipped], rows[~skipped], counts[~skipped]
             entries.append((which, view.positions[rows] + part.start, view, rows, counts))
@@ -266,18 +265,22 @@ class IndexSource:
         memories, words = sum(life.memories for life in counted), sum(life.words for life in counted)
         return WordMatches(memories, words, positions, matches, left_out)
 
-    def _common(self, view: View, which: npt.NDArray[np.int64], rows: RowNumbers, terms: int) -> Mask:
-        """Return the entries of words that most memories contain, as `recall_words` skips them."""
+    def _common(self, view: View, which: npt.NDArray[np.int64], rows: RowNumbers, terms: Sequence[str]) -> Mask:
+        """Return the entries of words that many memories contain, as `recall_words` skips them."""
         skipped = np.zeros(len(which), dtype=bool)
         for life in view.lives:
             counted = view.counts[life]
             if counted.memories <= COMMON_FROM or counted.vectors < counted.memories:
                 continue
             of_life = view.details["life"][rows] == LIVES.index(life)
-            holders = np.bincount(which[of_life], minlength=terms)
-            many = holders > max(COMMON_FROM, counted.memories // 2)
-            if (~many & (holders > 0)).any():
-                skipped |= of_life & many[which]
+            holders = np.bincount(which[of_life], minlength=len(terms))
+            most = holders > max(COMMON_FROM, counted.memories // 2)
+            many = most & (~most & (holders > 0)).any()
+            before = 0
+            for word in sorted(range(len(terms)), key=lambda word: (holders[word], terms[word])):
+                many[word] |= before > 0 and before + holders[word] > MOST_ENTRIES
+                before += int(holders[word])
+            skipped |= of_life & many[which]
         return skipped
 
     def _nearest(self, sentence: Floats, passing: int, depth: int) -> Positions:
@@ -303,10 +306,11 @@ class IndexSource:
             allowed[here] = part.allowed[part.rows_at(positions[here])]
         return allowed
 
-    def _beside_in_all(
-        self, session: int, turn: bytes, chosen: Sequence[list[RowNumbers]]
-    ) -> tuple[list[bytes], list[bytes]]:
-        """Return the turns beside one in a conversation that several parts hold, and add their rows to `chosen`."""
+    def _beside_in_all(self, session: int, beside: Turns, chosen: Sequence[list[RowNumbers]]) -> None:
+        """Find the turns beside one in a conversation that several parts hold.
+
+        Sets their ids in `beside`, which has that of the turn, and adds their rows to `chosen`.
+        """
         rows: list[RowNumbers] = []
         for view in (part.view for part in self._parts):
             first, end = view.run_of(np.array([session]))
@@ -314,30 +318,45 @@ class IndexSource:
         table = joined([part.view.table[row] for part, row in zip(self._parts, rows, strict=True)])
         of, numbers = np.repeat(np.arange(len(rows)), list(map(len, rows))), np.concatenate(rows)
         order = np.lexsort((table["low"], table["high"], table["begins"]))
-        ids = ids_of(table[order])
-        place = ids.index(turn)
-        for row in order[max(place - BESIDE, 0) : place + 1 + BESIDE].tolist():
+        keys = keys_of(table[order])
+        near = np.flatnonzero(keys == beside[BESIDE])[0] + np.arange(-BESIDE, BESIDE + 1)
+        there = (near >= 0) & (near < len(order))
+        beside[there] = keys[near[there]]
+        for row in order[near[there]].tolist():
             chosen[int(of[row])].append(numbers[row : row + 1])
-        return ids[max(place - BESIDE, 0) : place][::-1], ids[place + 1 : place + 1 + BESIDE]
 
     def _gathered(self, chosen: Sequence[RowNumbers]) -> Rows:
         """Return rows of some part that are selected and pass the filter, by id."""
-        chosen_rows = [
-            (part, some[part.allowed[some]]) for part, some in zip(self._parts, map(np.unique, chosen), strict=True)
-        ]
-        both = [(part, part.view, rows) for part, rows in chosen_rows if len(rows)]
+        both: list[tuple[Part, View, RowNumbers]] = []
+        for part, rows in zip(self._parts, map(np.unique, chosen), strict=True):
+            allowed = rows[part.allowed[rows]]
+            if len(allowed):
+                both.append((part, part.view, allowed[_by_id(part.view.table[allowed])]))
         if not both:
             return Rows(sentences=np.zeros((0, self._width), dtype=np.float32))
-        table = joined([view.table[rows] for _, view, rows in both])
-        order = np.lexsort((table["low"], table["high"]))
         tokens = [some for _, view, rows in both for some in view.index.tokens_of(rows)]
+        found = Rows(
+            joined([view.table[rows] for _, view, rows in both]),
+            np.concatenate([view.positions[rows] + part.start for part, view, rows in both]),
+            np.concatenate([view.index.sentences_of(rows) for _, view, rows in both]),
+            np.concatenate([view.details["vector"][rows] for _, view, rows in both]),
+            np.concatenate(tokens),
+        )
+        if len(both) == 1:
+            return found
+        order = _by_id(found.table)
         return Rows(
-            table[order],
-            np.concatenate([view.positions[rows] + part.start for part, view, rows in both])[order],
-            np.concatenate([view.index.sentences_of(rows) for _, view, rows in both])[order],
-            np.concatenate([view.details["vector"][rows] for _, view, rows in both])[order],
+            found.table[order],
+            found.positions[order],
+            found.sentences[order],
+            found.has_vector[order],
             np.concatenate([tokens[place] for place in order.tolist()]),
         )
+
+
+def _by_id(table: Table) -> npt.NDArray[np.intp]:
+    """Return the order of rows by id."""
+    return np.lexsort((table["low"], table["high"]))
 
 
 def view_of(index: AudienceIndex, lives: tuple[str, ...]) -> View:

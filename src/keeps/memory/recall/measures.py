@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from itertools import pairwise
 from uuid import UUID
 
 import numpy as np
@@ -17,7 +16,7 @@ from keeps.memory.memories.retention import retained
 from keeps.memory.recall import bm25, cues, fusion
 from keeps.memory.recall.arms import ArmResults, RecallQuery
 from keeps.memory.recall.fusion import Candidates, Neighbours, Scores
-from keeps.memory.recall.rows import Rows, Turns, moment_of, name_parts
+from keeps.memory.recall.rows import Rows, Turns, keys_of, moment_of, name_parts
 from keeps.models.token_vectors import max_similarity, nearest_words
 
 STOP_WORD_SHARE = 0.5
@@ -60,6 +59,8 @@ def meant(rows: Rows, asked: RecallQuery, weights: npt.NDArray[np.float32]) -> V
 
 def best_alone(rows: Rows, read: VectorFeatures, asked: RecallQuery, found: ArmResults, most: int) -> list[int]:
     """Return the best candidates of conversations, by each candidate's own score, best first."""
+    if not rows.table["session"].any():
+        return []
     vector, centred = _similar(rows, asked)
     text, _ = found.scored.at(rows.positions)
     parts = fusion.alone(text, _held(text, found), vector, centred, read.tokens, rows.token_counts.astype(np.float64))
@@ -93,9 +94,9 @@ def measure(
     graph = {memory_id.bytes: score for memory_id, score in found.graph.items()}
     message = (table["session"] != 0).astype(np.float64)
     asks = message * table["asks"]
-    ids = rows.ids()
+    keys = keys_of(table)
     return Candidates(
-        keys=ids,
+        keys=keys,
         text=text_scores,
         words=_held(text_scores, found),
         vector=vector,
@@ -114,14 +115,14 @@ def measure(
         importance=importance,
         retention=np.where(table["fades"], retained(importance, table["reads"], unused_hours), 1.0),
         age_days=np.maximum(0.0, moment - begins) / (24 * MICROSECONDS_OF_AN_HOUR),
-        key_match=_floats(UUID(bytes=memory_id) in found.keys for memory_id in ids) if found.keys else nothing,
-        graph=_floats(graph.get(memory_id, 0.0) for memory_id in ids) if graph else nothing,
+        key_match=_floats(UUID(bytes=memory_id) in found.keys for memory_id in rows.ids()) if found.keys else nothing,
+        graph=_floats(graph.get(memory_id, 0.0) for memory_id in rows.ids()) if graph else nothing,
         archived=table["archived"].astype(np.float64),
         message=message,
         assistant=table["assistant"].astype(np.float64),
         begins=begins,
         sentences=rows.sentences,
-        beside=_beside(ids, table["question"].tolist(), turns, fusion.faded(token_counts)),
+        beside=_beside(keys, table["question"], turns, fusion.faded(token_counts)),
     )
 
 
@@ -143,10 +144,11 @@ def token_weights(words: Sequence[str], text: str, found: ArmResults) -> npt.NDA
 def _similar(rows: Rows, asked: RecallQuery) -> tuple[Scores, Scores]:
     """Return the cosine of each candidate with the question, plain and centred; NaN without a vector."""
     vector, centred = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-    if asked.query is not None and rows.has_vector.any():
-        sentences = rows.sentences[rows.has_vector]
-        vector[rows.has_vector] = np.einsum("ij,j->i", sentences, asked.query.sentence)
-        centred[rows.has_vector] = fusion.centred(sentences, asked.query.sentence)
+    there = rows.has_vector
+    if asked.query is not None and there.any():
+        sentences = rows.sentences if there.all() else rows.sentences[there]
+        vector[there] = np.einsum("ij,j->i", sentences, asked.query.sentence)
+        centred[there] = fusion.centred(sentences, asked.query.sentence)
     return vector, centred
 
 
@@ -164,21 +166,29 @@ def _floats(values: Iterable[float]) -> npt.NDArray[np.float64]:
     return np.fromiter(values, dtype=np.float64)
 
 
-def _beside(ids: Sequence[bytes], question: Sequence[bool], turns: Turns, fade: Scores) -> Neighbours:
+def _beside(keys: npt.NDArray[np.bytes_], question: npt.NDArray[np.bool_], turns: Turns, fade: Scores) -> Neighbours:
     """Return the pairs of candidates that are close in a conversation, from the known runs of turns."""
-    place = {each: position for position, each in enumerate(ids)}
-    following: dict[bytes, bytes] = {}
-    for turn, (before, after) in turns.items():
-        following.update(pairwise([*reversed(before), turn, *after]))
-    pairs: list[tuple[int, int, float, float]] = []
-    for turn, after in following.items():
-        first, second = place.get(turn), place.get(after)
-        if first is not None and second is not None:
-            asked = fusion.ASKED_WEIGHT * float(fade[first]) if question[first] else 0.0
-            pairs.append((first, second, fusion.NEXT_TURN_WEIGHT, fusion.NEXT_TURN_WEIGHT + asked))
-        third = place.get(following.get(after, b""))
-        if first is not None and third is not None:
-            pairs.append((first, third, fusion.SECOND_TURN_WEIGHT, fusion.SECOND_TURN_WEIGHT))
-    both = np.array(pairs, dtype=np.float64).reshape(-1, 4)
-    of, others = both[:, :2].ravel().astype(np.int64), both[:, 1::-1].ravel().astype(np.int64)
-    return Neighbours(of, others, both[:, 2:].ravel())
+    if not len(keys) or not len(turns):
+        return Neighbours(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+    first, second = turns[:, :-1].ravel(), turns[:, 1:].ravel()
+    known = np.flatnonzero((first != b"") & (second != b""))
+    known = known[np.sort(np.unique(first[known], return_index=True)[1])]
+    first, second = first[known], second[known]
+    after = _places(first, second)
+    third = np.where(after < 0, b"", second[after])
+    turn, next_turn, third_turn = np.split(_places(keys, np.concatenate((first, second, third))), 3)
+    of, others = np.repeat(turn, 2), np.column_stack((next_turn, third_turn)).ravel()
+    asked = np.where(question[turn], fusion.ASKED_WEIGHT * fade[turn], 0.0)
+    weights = np.empty((len(turn), 2, 2))
+    weights[:, 0], weights[:, 1] = fusion.NEXT_TURN_WEIGHT, fusion.SECOND_TURN_WEIGHT
+    weights[:, 0, 1] += asked
+    there = (of >= 0) & (others >= 0)
+    pairs = np.column_stack((of, others))[there]
+    return Neighbours(pairs.ravel(), pairs[:, ::-1].ravel(), weights.reshape(-1, 2)[there].ravel())
+
+
+def _places(keys: npt.NDArray[np.bytes_], wanted: npt.NDArray[np.bytes_]) -> npt.NDArray[np.int64]:
+    """Return where each wanted key is among `keys`; -1 if it is not."""
+    order = np.argsort(keys)
+    found = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return np.where(keys[found] == wanted, found, -1)

@@ -79,12 +79,13 @@ class Trees:
     def corrections(self, features: Scores) -> Scores:
         """Return the points that each row of features gains or loses."""
         trees = len(self.columns)
-        above = features.T.astype(np.float32)[self.columns.ravel()] > self.thresholds.reshape(-1, 1)
-        above = above.reshape(trees, SPLITS, len(features))
-        outcomes = np.broadcast_to(np.arange(trees)[:, None] << SPLITS, (trees, len(features))).copy()
-        for split in range(SPLITS):
-            outcomes |= above[:, split].astype(np.int64) << split
-        points: Scores = self.leaves.ravel()[outcomes].sum(axis=0)
+        values = np.ascontiguousarray(features.T, dtype=np.float32)[self.columns.ravel()]
+        above = (values > self.thresholds.reshape(-1, 1)).view(np.uint8).reshape(trees, SPLITS, len(features))
+        outcomes = above[:, 0].copy()
+        for split in range(1, SPLITS):
+            outcomes |= above[:, split] << split
+        leaves = outcomes + (np.arange(trees) << SPLITS)[:, None]
+        points: Scores = self.leaves.ravel()[leaves].sum(axis=0)
         return points
 
     def shares(self, features: Scores) -> dict[str, float]:

@@ -1,17 +1,20 @@
 -- The arms of recall. All run in one read-only transaction as the asking scope.
 
 -- name: recall_words
--- What each audience has of some words: its counts, the lists of postings one after the other, and those of the newest
--- memories, which are in no list yet, that hold one; the signs of its newest vectors, and which rows hold those of the
--- others: the first place of each, and what tells this version of the row from any other. Of a word that more than half
--- of an audience holds there is only how many hold it, where another word is rarer: it tells next to nothing. But not
--- while a memory has no vector of this model: it is found by words alone.
+-- What each audience has of some words: its counts, the lists of postings one after the other, and the newest memories
+-- with one of the words, which are in no list yet; the signs of its newest vectors, and the rows with the others: the
+-- first place of each, and the version of the row. Lists are read from the shortest on, and not beyond $9 entries; of a
+-- word that more than half of an audience contains only the number of memories is returned where another word is rarer:
+-- it tells next to nothing. But all are read while a memory has no vector of this model: it is found by words alone.
+-- `archived`: one of the audiences has archived memories.
 -- $2 audiences · $3 lives · $4 words · $5 model · $6 bytes of an entry of signs: others are of another model of the
--- same name · $7 bytes of an entry of a list · $8 how many entries no list is left out for
+-- same name · $7 bytes of an entry of a list · $8 entries of a list that is never left out · $9 entries of all lists
 SELECT held.audience, held.life, held.memories, held.words, held.next_place, held.folded_to,
        lists.list_words, lists.list_sizes, lists.packed, told.common_words, told.common_counts, newest.new_places,
        newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts,
-       meant.sign_size, meant.signs, meant.part_firsts, meant.part_versions
+       meant.sign_size, meant.signs, meant.part_firsts, meant.part_versions,
+       EXISTS (SELECT FROM keeps.audience_words WHERE tenant_id = $1 AND audience = ANY ($2::text[])
+               AND life = 'archived' AND memories > 0) AS archived
 FROM keeps.audience_words AS held
 CROSS JOIN LATERAL (
     SELECT max(size) AS sign_size, COALESCE(sum(octet_length(packed)) / max(size), 0) AS vectors,
@@ -24,10 +27,11 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT array_agg(word) FILTER (WHERE common) AS common_words,
            array_agg(holders) FILTER (WHERE common) AS common_counts, array_agg(word) FILTER (WHERE NOT common) AS rarer
-    FROM (SELECT word, holders, many AND bool_or(NOT many) OVER () AS common
+    FROM (SELECT word, holders, meant.vectors >= held.memories
+                     AND (most AND bool_or(NOT most) OVER () OR before > 0 AND before + holders > $9::integer) AS common
           FROM (SELECT word, sum(holders) AS holders,
-                       sum(holders) > GREATEST($8::integer, held.memories / 2)
-                           AND meant.vectors >= held.memories AS many
+                       sum(holders) > GREATEST($8::integer, held.memories / 2) AS most,
+                       sum(sum(holders)) OVER (ORDER BY sum(holders), word) - sum(holders) AS before
                 FROM (SELECT word, octet_length(packed) / $7::integer AS holders FROM keeps.postings
                       WHERE tenant_id = $1 AND audience = held.audience AND life = held.life
                         AND word = ANY ($4::text[])

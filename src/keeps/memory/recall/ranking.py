@@ -130,7 +130,7 @@ class Ranking:
     @property
     def places(self) -> dict[bytes, int]:
         """Return the position of each candidate, by its id."""
-        return {key: position for position, key in enumerate(self.candidates.keys)}
+        return {key: position for position, key in enumerate(self.rows.ids())}
 
     def first(self, count: int) -> list[UUID]:
         return [self.rows.memory_id(position) for position in self.order[:count]]

@@ -69,8 +69,10 @@ TABLE = np.dtype(
 MOMENTS_FROM = datetime(2000, 1, 1, tzinfo=UTC)
 SENTENCE_HEAD = 4
 """Bytes before the numbers of a halfvec in PostgreSQL's binary format."""
-Turns = dict[bytes, tuple[Sequence[bytes], Sequence[bytes]]]
-"""For each turn of a conversation, the ids of the turns before and after it, nearest first."""
+BESIDE = 2
+"""Number of turns before and after a turn of a conversation that are read with it."""
+Turns = npt.NDArray[np.bytes_]
+"""Ids of turns in their order, (n, 2 * BESIDE + 1): those before a turn, the turn, those after; empty for none."""
 Table = npt.NDArray[np.void]
 Packed = npt.NDArray[np.uint8]
 
@@ -148,11 +150,20 @@ def moment_of(time: datetime) -> int:
     return (time - MOMENTS_FROM) // timedelta(microseconds=1)
 
 
-def ids_of(table: Table) -> list[bytes]:
-    """Return the ids of rows, as bytes."""
+def keys_of(table: Table) -> npt.NDArray[np.bytes_]:
+    """Return the ids of rows, as values that numpy compares and sorts like the ids."""
     halves = np.empty((len(table), 2), dtype=">u8")
     halves[:, 0], halves[:, 1] = table["high"], table["low"]
-    return cut(halves.tobytes(), [16] * len(table))
+    return halves.view("S16").ravel()
+
+
+def ids_of(table: Table) -> list[bytes]:
+    """Return the ids of rows, as bytes."""
+    return cut(keys_of(table).tobytes(), [16] * len(table))
+
+
+def no_turns(count: int) -> Turns:
+    return np.zeros((count, 2 * BESIDE + 1), dtype="S16")
 
 
 def joined(tables: Sequence[Table]) -> Table:
@@ -210,16 +221,8 @@ def read_rows(row: Mapping[str, Any], layout: Layout, dimensions: int, *, advice
 
 
 def read_turns(packed: bytes | None) -> Turns:
-    """Read groups of five ids: a turn, the two before it, the two after it; zero where there is none."""
-    ids = cut(packed or b"", [16] * (len(packed or b"") // 16))
-    there = [turn_id if any(turn_id) else None for turn_id in ids]
-    return {
-        ids[start]: (
-            [turn_id for turn_id in there[start + 1 : start + 3] if turn_id is not None],
-            [turn_id for turn_id in there[start + 3 : start + 5] if turn_id is not None],
-        )
-        for start in range(0, len(ids), 5)
-    }
+    """Read groups of five ids: a turn, the two before it, the two after it, nearest first; zero where there is none."""
+    return np.frombuffer(packed or b"", dtype="S16").reshape(-1, 2 * BESIDE + 1)[:, [2, 1, 0, 3, 4]]
 
 
 def read_sentences(sent: Sequence[bytes], count: int) -> Floats:

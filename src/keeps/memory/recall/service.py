@@ -40,7 +40,7 @@ from keeps.memory.recall.passages import (
 )
 from keeps.memory.recall.ranking import Ranking
 from keeps.memory.recall.reranking import RERANKED, Reranking
-from keeps.memory.recall.rows import Packed, Rows, Turns
+from keeps.memory.recall.rows import Packed, Rows, no_turns
 from keeps.memory.recall.shared import SharedIndexSource
 from keeps.memory.recall.source import DatabaseSource, Source
 from keeps.models.embedder import Embedder, Floats, QueryEmbedding, ReadsInPieces
@@ -470,7 +470,7 @@ class RecallService:
         weights = token_weights(query.words if query is not None else (), request.query, results)
         rows = await source.rows(results.places, {*results.keys, *results.graph})
         read = await _meant(rows, recall_query, weights)
-        turns: Turns = {}
+        turns = no_turns(0)
         if best := best_alone(rows, read, recall_query, results, EXPANDED):
             others, turns = await source.around(rows, best)
             rows, read = rows.and_those(others), read.and_those(await _meant(others, recall_query, weights))

@@ -149,7 +149,7 @@ def _sums(question: Floats) -> Floats:
     """Return the dot products of the question's numbers with all combinations of eight signs: (bytes, 256)."""
     whole = np.zeros(8 * -(-len(question) // 8), dtype=np.float32)
     whole[: len(question)] = question
-    return np.einsum("ij,kj->ik", whole.reshape(-1, 8), SIGNS_OF_BYTES)
+    return whole.reshape(-1, 8) @ SIGNS_OF_BYTES.T
 
 
 def _words(signs: npt.NDArray[np.bool_]) -> Sequence[np.uint64]:

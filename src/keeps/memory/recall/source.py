@@ -37,7 +37,7 @@ class Source(Protocol):
     """The memories that may answer one question: of the lives and the filter that it selects.
 
     A position identifies a memory within one source.
-    `has_archived`: whether there may be archived memories.
+    `has_archived`: whether there may be archived memories; known after `words`.
     `past`: for a request about a past moment, each row's memory as it was then; read by `here`.
     """
 
@@ -89,8 +89,6 @@ class DatabaseSource:
     `model`, `dimensions`: the model whose vectors are compared, and their size, 0 without vectors.
     """
 
-    has_archived = True
-
     def __init__(
         self, tx: Tx, selection: Selection, model: str, dimensions: int, caches: tuple[SignsCache, WordsCache]
     ) -> None:
@@ -102,12 +100,14 @@ class DatabaseSource:
         self._held: list[Postings] = []
         self._layout = Layout(())
         self._newest: Vocabulary | None = None
+        self.has_archived = True
         self.past: Mapping[UUID, Memory] = {}
 
     async def words(self, terms: Sequence[str], *, whole: bool) -> WordMatches:
         vectors = (self._model, self._dimensions) if self._dimensions else None
         self._held = await store.postings(self._tx, terms, self._selection, vectors, whole=whole)
         self._layout = Layout(self._held)
+        self.has_archived = not self._held or self._held[0].archived
         return read_matches(self._held, terms)
 
     async def other_words(self, terms: Sequence[str]) -> WordMatches | None:

@@ -32,8 +32,10 @@ Places = tuple[list[str], list[str], list[int]]
 """Audiences, lives and places, in the format of `Layout.places`."""
 PLACE_BYTES = 4
 """Size of the memory's place, which precedes the signs of each vector."""
-COMMON_FROM, MOST_ENTRIES = 2_500, (1 << 31) - 1
-"""Length from which the list of a word is skipped if more than half of an audience contains the word; no limit."""
+COMMON_FROM, MOST_ENTRIES, NO_LIMIT = 2_500, 50_000, (1 << 31) - 1
+"""Length from which the list of a word is skipped if more than half of an audience contains the word, and the entries
+of all lists that are read: the longest are skipped beyond. A word of many memories tells little about each.
+"""
 PARTS_AT_ONCE = 64
 """Number of sign rows that are read at once: 3.4 MB at 384 dimensions."""
 
@@ -63,7 +65,8 @@ async def postings(
             model,
             size,
             ENTRY.itemsize,
-            MOST_ENTRIES if whole else COMMON_FROM,
+            NO_LIMIT if whole else COMMON_FROM,
+            NO_LIMIT if whole else MOST_ENTRIES,
         )
     ]
 

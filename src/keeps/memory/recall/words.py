@@ -26,10 +26,11 @@ class Postings:
     """Postings of some words in one audience and one part of its life.
 
     `packed`: the lists, one after the other.
-    `common_counts`: how many memories contain each word that most contain; their lists are not read.
+    `common_counts`: how many memories contain each word whose list was not read, since many do.
     `folded_to`: first place of the newest memories, which are not in lists yet and come with all their words.
     `signs`: signs of the newest vectors, `sign_size` bytes each, including the place.
     `part_firsts`, `part_versions`: the rows that contain the signs of the other vectors.
+    `archived`: one of the audiences has archived memories.
     """
 
     audience: str
@@ -52,6 +53,7 @@ class Postings:
     signs: bytes = b""
     part_firsts: Sequence[int] = ()
     part_versions: Sequence[str] = ()
+    archived: bool = False
 
 
 class Layout:
