@@ -19,6 +19,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID
+from zlib import crc32
 
 import asyncpg
 import numpy as np
@@ -68,8 +69,8 @@ class VectorTable:
         return self._vector(text) if made is None else made
 
     def _vector(self, text: str) -> Any:
-        number = int(text.rsplit("#", 1)[1])
-        random = np.random.default_rng(number)
+        number = text.rpartition("#")[2]
+        random = np.random.default_rng(int(number) if number.isdigit() else crc32(text.encode()))
         vector = random.normal(size=32).astype(np.float32) @ self._hidden
         vector += 0.3 * random.normal(size=DIMENSIONS).astype(np.float32)
         return vector / np.linalg.norm(vector)
