@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keeps.memory.recall.misspelt import Vocabulary
-from keeps.memory.recall.rows import TABLE, Packed, Table, hashes_of, ids_of, keys_of, moment_of, read_rows
+from keeps.memory.recall.rows import TABLE, Packed, Rows, Table, among, hashes_of, ids_of, joined, moment_of, read_rows
 from keeps.memory.recall.signs import Columns
 from keeps.memory.recall.words import Layout
 from keeps.models.embedder import Floats
@@ -40,8 +40,6 @@ DETAILS = np.dtype(
 OBJECT_BYTES = 6_000
 """Approximate size of the objects of an index without rows."""
 LEAST_TAIL = 4_096
-MANY_ROWS = 64
-"""Number of new rows above which the order of all turns is computed again."""
 RowNumbers = npt.NDArray[np.int64]
 
 
@@ -72,6 +70,22 @@ class Lists:
     letters: Packed
 
 
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """Rows to be added, and what becomes of the index with them.
+
+    `entries`: of the lists. `letters`: the new words. `known`: the hashes of all words. `order`: of all turns.
+    """
+
+    rows: Rows
+    details: Table
+    signs: Columns
+    entries: Table
+    letters: Packed
+    known: npt.NDArray[np.int64]
+    order: RowNumbers
+
+
 class Growing:
     """An array that grows along its first axis. `values` is never changed in place, except beyond its end."""
 
@@ -83,12 +97,17 @@ class Growing:
     def nbytes(self) -> int:
         return self._room.nbytes
 
-    def add(self, more: npt.NDArray[Any]) -> None:
-        count, end = len(self.values), len(self.values) + len(more)
-        if end > len(self._room):
-            room = np.zeros((max(end, len(self._room) * 3 // 2), *self._room.shape[1:]), dtype=self._room.dtype)
+    def make_room(self, more: int) -> None:
+        """Have room for more rows. May run in a thread, if nothing is added meanwhile."""
+        count = len(self.values)
+        if count + more > len(self._room):
+            room = np.zeros((max(count + more, len(self._room) * 9 // 8), *self._room.shape[1:]), self._room.dtype)
             room[:count] = self.values
             self._room = room
+
+    def add(self, more: npt.NDArray[Any]) -> None:
+        self.make_room(len(more))
+        count, end = len(self.values), len(self.values) + len(more)
         self._room[count:end] = more
         self.values = self._room[:end]
 
@@ -126,8 +145,9 @@ class AudienceIndex:
         self._starts: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self._holders, self._times = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
         self._tail = Growing(np.dtype([("word", "i8"), ("row", "i4"), ("count", "u1")]))
+        self._known: npt.NDArray[np.int64] = self._hashes
         self.letters: npt.NDArray[np.uint8] = np.zeros(0, dtype=np.uint8)
-        """The words of the audience, each followed by a space."""
+        """The words of the audience, each followed by a space; `_known` has their hashes."""
         self.signs: Columns = np.zeros((-(-dimensions // 64), 0), dtype=np.uint64)
 
     def __len__(self) -> int:
@@ -155,6 +175,7 @@ class AudienceIndex:
         """Size in bytes."""
         fixed = (
             self.letters,
+            self._known,
             self.alive,
             *self.places,
             self.order,
@@ -177,15 +198,18 @@ class AudienceIndex:
         self.views = {}
         for each in self._growing:
             each.clear()
-        for array in (self._hashes, self._holders, self._times, self.signs, self.letters):
+        for array in (self._hashes, self._known, self._holders, self._times, self.signs, self.letters):
             array.fill(0)
         self.alive = self.alive[:0]
 
-    def add(self, read: Mapping[str, Any]) -> None:
-        """Add the memories of this audience in a row of `recall_candidates` that was read with all columns."""
+    def read(self, read: Mapping[str, Any]) -> NewRows | None:
+        """Return the memories of this audience in a row of `recall_candidates` that was read with all columns.
+
+        May run in a thread, if nothing is added or removed meanwhile.
+        """
         rows = read_rows(read, Layout(()), self.dimensions, advice=True, kept=True)
         if not len(rows):
-            return
+            return None
         mine = [audience == self.audience for audience in read["audiences"]]
         rows = rows.only(np.array(mine))
         read = {name: list(compress(values, mine)) for name, values in read.items() if isinstance(values, list)}
@@ -199,25 +223,32 @@ class AudienceIndex:
         details["numbered"], details["length"] = read["numbered"], read["lengths"]
         details["vector"] = rows.has_vector
         details["tokens_at"] = len(self._tokens.values) + np.cumsum(rows.token_counts) - rows.token_counts
-        self._table.add(rows.table)
-        self._details.add(details)
-        self._sentences.add(rows.sentences.astype(np.float16))
-        self._tokens.add(rows.tokens)
         signs = np.zeros((count, 8 * self.signs.shape[0]), dtype=np.uint8)
         bits = np.packbits(rows.sentences[:, : self.dimensions] > 0, axis=1)
         signs[:, : bits.shape[1]] = bits
-        self.signs = np.concatenate((self.signs, signs.view(np.uint64).T), axis=1)
-        self.alive = np.concatenate((self.alive, np.ones(count, dtype=bool)))
-        for life in range(len(LIVES)):
-            of_life = np.flatnonzero(details["life"] == life)
-            self.places[life] = _placed(self.places[life], details["place"][of_life], first + of_life)
-        self._add_words(first, read["words"], read["counts"])
-        self._add_turns(first + np.flatnonzero(rows.table["session"]))
+        entries, letters, known = self._entries(first, read["words"], read["counts"])
+        added = len(rows), len(rows), len(rows), len(rows.tokens), len(entries)
+        for each, more in zip(self._growing, added, strict=True):
+            each.make_room(more)
+        return NewRows(rows, details, signs.view(np.uint64).T, entries, letters, known, self._order_with(rows.table))
 
-    @property
-    def ids(self) -> npt.NDArray[np.bytes_]:
-        """Return the ids of all rows, as values that `numpy.isin` compares."""
-        return keys_of(self.table)
+    def add(self, new: NewRows | None) -> None:
+        """Add rows that were just read."""
+        if new is None:
+            return
+        first, rows, life_of = len(self), new.rows, new.details["life"]
+        parts = rows.table, new.details, rows.sentences.astype(np.float16), rows.tokens, new.entries
+        for each, more in zip(self._growing, parts, strict=True):
+            each.add(more)
+        self.signs = np.concatenate((self.signs, new.signs), axis=1)
+        self.alive = np.concatenate((self.alive, np.ones(len(rows), dtype=bool)))
+        for life in range(len(LIVES)):
+            of_life = np.flatnonzero(life_of == life)
+            self.places[life] = _placed(self.places[life], new.details["place"][of_life], first + of_life)
+        if len(new.letters):
+            self._known = new.known
+            self._spell(self.letters, new.letters)
+        self.order = new.order
 
     def remove(self, rows: npt.NDArray[np.bool_]) -> None:
         """Mark some rows as gone."""
@@ -254,6 +285,7 @@ class AudienceIndex:
         """Replace the lists, and overwrite what was read of memories that are gone. `lists`: of this moment."""
         self._hashes, self._starts, self._holders, self._times = lists.hashes, lists.starts, lists.holders, lists.times
         self._tail = Growing(self._tail.values.dtype)
+        self._known = lists.hashes.copy()
         self._spell(lists.letters)
         gone = np.flatnonzero(~self.alive & (self.table["low"] != 0))
         self.table[gone] = np.zeros(1, dtype=TABLE)
@@ -276,7 +308,7 @@ class AudienceIndex:
         """Set how often some memories were read, and when last."""
         table = self.table
         read = np.array([memory_id.bytes for memory_id in readings], dtype="S16")
-        for row in np.flatnonzero(self.alive & np.isin(self.ids, read)).tolist():
+        for row in np.flatnonzero(self.alive & among(table, read)).tolist():
             (memory_id,) = ids_of(table[row : row + 1])
             count, at = readings[UUID(bytes=memory_id)]
             table["reads"][row], table["used"][row] = count, max(int(table["updated"][row]), moment_of(at))
@@ -349,7 +381,10 @@ class AudienceIndex:
         tokens = self._tokens.values
         return [tokens[start : start + count] for start, count in zip(starts.tolist(), counts.tolist(), strict=True)]
 
-    def _add_words(self, first: int, words: Sequence[str], counts: Sequence[bytes]) -> None:
+    def _entries(
+        self, first: int, words: Sequence[str], counts: Sequence[bytes]
+    ) -> tuple[Table, Packed, npt.NDArray[np.int64]]:
+        """Return the entries of new rows, the words that are not known yet, and the hashes of all words."""
         every = " ".join(words).split(" ")
         hashes = hashes_of(every)
         entries = np.zeros(sum(map(len, counts)), dtype=self._tail.values.dtype)
@@ -359,36 +394,33 @@ class AudienceIndex:
         entries["row"] = first + np.repeat(np.arange(len(counts)), [len(each) for each in counts])
         entries["count"] = np.frombuffer(b"".join(counts), dtype=np.uint8)
         unique, at = np.unique(entries["word"], return_index=True)
-        known = np.isin(unique, self._hashes) | np.isin(unique, self._tail.values["word"])
+        known = _in_sorted(self._known, unique)
         texts = [word for word in every if word]
-        if not known.all():
-            new = (texts[place] for place in at[~known].tolist())
-            self._spell(self.letters, _spelt(new))
-        self._tail.add(entries)
+        letters = _spelt(texts[place] for place in at[~known].tolist())
+        return entries, letters, np.union1d(self._known, unique[~known])
 
     def _spell(self, *letters: npt.NDArray[np.uint8]) -> None:
         """Replace the words of the audience, and overwrite those before."""
         before, self.letters = self.letters, np.concatenate(letters)
         before.fill(0)
 
-    def _add_turns(self, rows: RowNumbers) -> None:
-        """Put rows among the turns."""
-        table = self.table
-        if len(rows) > MANY_ROWS:
-            every = np.concatenate((self.order, rows))
-            keys = (table[name][every] for name in ("low", "high", "begins", "session"))
-            self.order = every[np.lexsort(tuple(keys))]
-            return
-        for row in rows.tolist():
-            turn = table[row]
-            sessions = table["session"][self.order]
-            start, end = (int(np.searchsorted(sessions, turn["session"], side=side)) for side in ("left", "right"))
-            others = table[self.order[start:end]]
-            before = (others["begins"] < turn["begins"]) | (
-                (others["begins"] == turn["begins"])
-                & ((others["high"] < turn["high"]) | ((others["high"] == turn["high"]) & (others["low"] < turn["low"])))
-            )
-            self.order = np.insert(self.order, start + int(before.sum()), row)
+    def _order_with(self, more: Table) -> RowNumbers:
+        """Return the rows of conversations in order, with new rows: only their conversations are sorted again."""
+        new = np.flatnonzero(more["session"])
+        sessions = self.table["session"][self.order]
+        changed = _in_sorted(np.unique(more["session"][new]), sessions)
+        numbers = np.concatenate((self.order[changed], len(self) + new))
+        table = joined((self.table[self.order[changed]], more[new]))
+        sorted_again = np.lexsort(tuple(table[name] for name in ("low", "high", "begins", "session")))
+        at = np.searchsorted(sessions[~changed], table["session"][sorted_again])
+        return np.insert(self.order[~changed], at, numbers[sorted_again])
+
+
+def _in_sorted(values: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return which of `wanted` are among some sorted values."""
+    if not len(values):
+        return np.zeros(len(wanted), dtype=bool)
+    return values[np.minimum(np.searchsorted(values, wanted), len(values) - 1)] == wanted
 
 
 def _spelt(words: Iterable[str]) -> npt.NDArray[np.uint8]:

@@ -14,7 +14,19 @@ import numpy.typing as npt
 from keeps.memory.recall.conditions import Selection
 from keeps.memory.recall.index import LIVES, AudienceIndex, RowNumbers
 from keeps.memory.recall.misspelt import Vocabulary
-from keeps.memory.recall.rows import BESIDE, Rows, Table, Turns, hashes_of, ids_of, joined, keys_of, moment_of, no_turns
+from keeps.memory.recall.rows import (
+    BESIDE,
+    Rows,
+    Table,
+    Turns,
+    among,
+    hashes_of,
+    ids_of,
+    joined,
+    keys_of,
+    moment_of,
+    no_turns,
+)
 from keeps.memory.recall.signs import Nearest
 from keeps.memory.recall.store import COMMON_FROM, MOST_ENTRIES
 from keeps.memory.recall.words import Positions, WordMatches, WordScores, matches_of
@@ -199,14 +211,12 @@ class IndexSource:
         return memory_ids
 
     async def rows(self, positions: Positions, memory_ids: set[UUID]) -> Rows:
-        halves = np.array([(each.int >> 64, each.int & (1 << 64) - 1) for each in memory_ids], dtype=np.uint64)
+        keys = np.array([each.bytes for each in memory_ids], dtype="S16")
         chosen: list[RowNumbers] = []
         for part in self._parts:
             rows = part.rows_at(positions[part.holds(positions)])
-            if len(halves):
-                table = part.view.table
-                with_id = np.isin(table["low"], halves[:, 1]) & np.isin(table["high"], halves[:, 0])
-                rows = np.concatenate((rows, np.flatnonzero(with_id & part.view.selected)))
+            if len(keys):
+                rows = np.concatenate((rows, np.flatnonzero(among(part.view.table, keys) & part.view.selected)))
             chosen.append(rows)
         return self._gathered(chosen)
 

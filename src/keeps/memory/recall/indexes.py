@@ -23,6 +23,7 @@ from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
 from keeps.memory.recall import store
 from keeps.memory.recall.index import LIVES, AudienceIndex
+from keeps.memory.recall.rows import among
 from keeps.memory.recall.store import AudienceState
 from keeps.store.db.session import Database, Tx, taking_long
 from keeps_client.errors import KeepsError
@@ -266,7 +267,7 @@ class AudienceIndexes:
             for start in range(0, 0 if counted is None else counted.next_place, PLACES_AT_ONCE):
                 places = {(audience, life): range(start, start + PLACES_AT_ONCE)}
                 read = dict(await store.index_rows(tx, places, (), self._model))
-                await asyncio.to_thread(index.add, read)
+                index.add(await asyncio.to_thread(index.read, read))
         index.trim()
         index.settle(state.version, sequence, state.counts)
         return index if _agrees(index, state) else None
@@ -282,11 +283,12 @@ class AudienceIndexes:
             return False
         if changed:
             read = dict(await store.index_rows(tx, {}, changed, self._model))
-            index.remove(np.isin(index.ids, np.array([memory_id.bytes for memory_id in changed], dtype="S16")))
-            index.add(read)
+            keys = np.array([memory_id.bytes for memory_id in changed], dtype="S16")
+            index.remove(await asyncio.to_thread(among, index.table, keys))
+            index.add(await asyncio.to_thread(index.read, read))
         if len(index) <= MOST_COMPARED and not _agrees(index, state):
             # What others shared and removed is in no event that this scope may see.
-            index.remove(~np.isin(index.ids, await store.index_ids(tx, index.audience)))
+            index.remove(~await asyncio.to_thread(among, index.table, await store.index_ids(tx, index.audience)))
         index.settle(state.version, sequence, state.counts)
         numbered_anew = any(
             life in state.counts and state.counts[life].next_place < counts.next_place
@@ -307,7 +309,9 @@ class AudienceIndexes:
         if fading := held.index.fading(READINGS_AT_ONCE):
             try:
                 async with self._database.scoped(held.scope) as tx:
-                    held.index.set_readings(await store.index_readings(tx, fading))
+                    readings = await store.index_readings(tx, fading)
+                async with held.lock:
+                    held.index.set_readings(readings)
             except KeepsError as error:
                 log().warning("how memories were read is not known", error=error.code)
 

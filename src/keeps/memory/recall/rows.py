@@ -162,6 +162,18 @@ def ids_of(table: Table) -> list[bytes]:
     return cut(keys_of(table).tobytes(), [16] * len(table))
 
 
+def among(table: Table, keys: npt.NDArray[np.bytes_]) -> npt.NDArray[np.bool_]:
+    """Return which rows have one of some ids. `numpy.isin` sorts all rows; this does not."""
+    if not len(keys):
+        return np.zeros(len(table), dtype=bool)
+    halves = np.unique(keys).view(">u8").reshape(-1, 2).astype(np.uint64)
+    halves = halves[np.argsort(halves[:, 1], kind="stable")]
+    if len(np.unique(halves[:, 1])) < len(halves):
+        return np.isin(keys_of(table), keys)
+    found = np.minimum(np.searchsorted(halves[:, 1], table["low"]), len(halves) - 1)
+    return (halves[found, 1] == table["low"]) & (halves[found, 0] == table["high"])
+
+
 def no_turns(count: int) -> Turns:
     return np.zeros((count, 2 * BESIDE + 1), dtype="S16")
 
