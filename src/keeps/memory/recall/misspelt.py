@@ -16,6 +16,8 @@ LOOKS_LIKE = 0.45
 MAX_ALIKE = 20
 MOST_WORDS = 50_000
 """Maximum number of words that a word is compared with: the vocabulary of stored texts is unbounded."""
+MANY_WORDS = 5_000
+"""Number of words above which a thread prepares and compares them."""
 _CONFUSED = ("ckq", "sz", "gj", "iye", "aeo", "fpv", "vw", "xz")
 """Groups of letters that are confused at the beginning of names."""
 
@@ -39,11 +41,6 @@ class Vocabulary:
         self.seen = _codes(letters) if self.words else np.zeros(0, dtype=np.uint64)
         lengths = np.fromiter((len(word) + 3 for word in self.words), dtype=np.int64, count=len(self.words))
         self.starts = np.cumsum(lengths) - lengths
-
-    @property
-    def size(self) -> int:
-        """Approximate size in bytes."""
-        return 1_000 + self.seen.nbytes + self.starts.nbytes + 64 * len(self.words)
 
 
 def alike(word: str, vocabulary: Vocabulary) -> dict[str, float]:
