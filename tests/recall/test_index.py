@@ -379,7 +379,7 @@ async def test_question_that_is_overtaken_by_a_change_sees_its_own_moment(
     with indexes.reading(scope) as both:
         assert both is not None
         selection = select(RecallRequest(query="harbour"), scope, START)
-        source = index_source.IndexSource(both, selection)
+        source = index_source.IndexSource(both, selection, vectors=True)
         before = (await source.words(["harbour"], whole=True)).positions
         await plain.memory(scope).update(first.memory_id, importance=0.9)
         await plain.memory(scope).remember_many([{"content": f"the harbour keeps ship {n}"} for n in range(40)])

@@ -123,7 +123,7 @@ async def test_postings_are_read_by_index_under_row_security(big: asyncpg.Connec
     words_plan_is_by_index(text)
     text = await plan(big, QUERIES["recall_signs"].text, "big", "user-3", "current", "x", [1_024, 2_048])
     assert "using vector_bits_pkey" in text
-    text = await plan(big, QUERIES["recall_vocabulary"].text, "big", "user-3", "current", ["c", "w1"])
+    text = await plan(big, QUERIES["recall_vocabulary"].text, "big", "user-3", "current", ["c", "w1"], 1_000)
     assert "using postings_pkey" in text
     text = await plan(big, QUERIES["recall_newest_words"].text, *asked)
     assert "Seq Scan" not in text.replace("Seq Scan on audience_words", "")

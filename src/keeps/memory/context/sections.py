@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.base.text.asks import only_asks
+from keeps.base.text.changes import stand_beside, stated
 from keeps.base.text.fences import one_line, reads_like_an_instruction, shown
 from keeps.base.text.trust import OUTDATED, Origin, is_quotation, origin_of
 from keeps.base.text.words import terms_of
@@ -334,8 +335,11 @@ def mark_earlier(items: Sequence[Item]) -> None:
 
 
 def _changes(newer: Item, older: Item) -> bool:
-    """Return whether an appointment may replace an older one: they share two words."""
-    return newer.at is not None and older.at is not None and newer.at > older.at and len(newer.terms & older.terms) >= 2
+    """Return whether an appointment may replace an older one: they share two words, and are not of two subjects."""
+    if newer.at is None or older.at is None or newer.at <= older.at or len(newer.terms & older.terms) < 2:
+        return False
+    before, after = (stated(item.said.partition(": ")[2]) for item in (older, newer))
+    return not stand_beside(before, after)
 
 
 def without_doubles(gathered: Gathered) -> None:

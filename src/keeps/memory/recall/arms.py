@@ -28,8 +28,11 @@ from keeps_client.models import RecallRequest
 
 MAX_TERMS, MAX_COMPARED = 128, 3
 """Maximum number of words of a question that are searched, and of unknown words that are compared."""
-SMALL_AUDIENCE = 5_000
-"""Maximum audience in which an unknown word is compared with all words, not only with similar beginnings."""
+SMALL_AUDIENCE, FEW_WORDS = 5_000, 200_000
+"""Maximum memories and words in all of them, up to which an unknown word is compared with all words.
+
+Beyond, it is compared with those that begin like it.
+"""
 NEAR, MANY_NEAR = 100, 200
 """Number of candidates chosen by the signs of their vectors: up to 50,000 memories, and above.
 
@@ -85,7 +88,7 @@ async def find(source: Source, asked: RecallQuery) -> ArmResults:
     results = ArmResults(matches.memories)
     if terms:
         score_text(results, matches, counts, terms)
-        await _misspelt(source, asked, results)
+        await _misspelt(source, asked, results, few=matches.memories <= SMALL_AUDIENCE and matches.words <= FEW_WORDS)
     near = np.zeros(0, dtype=np.int64)
     if asked.query is not None:
         passing = max(NEAR if results.total <= 50_000 else MANY_NEAR, asked.depth)
@@ -98,7 +101,7 @@ async def find(source: Source, asked: RecallQuery) -> ArmResults:
     return results
 
 
-async def _misspelt(source: Source, asked: RecallQuery, found: ArmResults) -> None:
+async def _misspelt(source: Source, asked: RecallQuery, found: ArmResults, *, few: bool) -> None:
     """Score memories with words similar to unknown words of the question, which may be misspelt names.
 
     Unknown words are those that no memory and no dictionary contains.
@@ -119,7 +122,7 @@ async def _misspelt(source: Source, asked: RecallQuery, found: ArmResults) -> No
         compared += 1
         if compared > MAX_COMPARED:
             return
-        vocabularies = await source.vocabularies([""] if found.total <= SMALL_AUDIENCE else first_letters(word))
+        vocabularies = await source.vocabularies([""] if few else first_letters(word))
         many = sum(len(vocabulary.words) for vocabulary in vocabularies) > MANY_WORDS
         compared_with = partial(_likest, terms[-1], vocabularies)
         similar = await asyncio.to_thread(compared_with) if many else compared_with()

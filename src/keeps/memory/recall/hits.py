@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from uuid import UUID
 
 import numpy as np
 
 from keeps.base.text.asks import only_asks
-from keeps.base.text.changes import is_of_another
+from keeps.base.text.changes import ALIKE, Stated, places_told, replaces, stated
 from keeps.base.text.trust import is_quotation, origin_of
-from keeps.base.text.words import terms_of
 from keeps.base.unchecked import unchecked
 from keeps.memory.recall.ranking import Ranking
-from keeps_client.models import Hit, Memory
+from keeps_client.models import Explanation, Hit, Memory
 
 MOST_REPEATED = 40
 SUMMARIES = ("session_summary", "summary")
-COMPARED, COMPARED_CHARACTERS = 40, 400
-"""Number of best hits that are compared with each other, and the characters of each that are compared."""
-SAME_MATTER_SIMILARITY = 0.55
-"""Similarity that 22 of 30 statements have to the one that they change, and 20 of 70,000 pairs of unrelated ones."""
+COMPARED = 40
+"""Number of best hits that are compared with each other."""
 
 
 def hits_of(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[Hit]:
@@ -44,6 +42,21 @@ def hits_of(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list
         for memory_id, position in zip(ranking.first(end), ranking.order, strict=False)
         if memory_id in memories
     ]
+
+
+def descending(hits: Sequence[Hit]) -> list[Hit]:
+    """Give a hit that precedes one with a higher score the same score; its explanation names the difference."""
+    result = list(hits)
+    for place in range(len(result) - 2, -1, -1):
+        hit, after = result[place], result[place + 1]
+        if hit.score >= after.score:
+            continue
+        explanation, added = hit.explanation, after.score - hit.score
+        if explanation is not None:
+            part = Explanation.Part(name="later", raw=None, normalised=added, weight=1.0, points=added)
+            explanation = Explanation(parts=[*explanation.parts, part], matched_terms=explanation.matched_terms)
+        result[place] = hit.model_copy(update={"score": after.score, "explanation": explanation})
+    return result
 
 
 def end_of_first(ranking: Ranking, limit: int) -> int:
@@ -74,9 +87,9 @@ def without_repeats(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
-    """Map each of a user's statements among the best hits to the newest later one about the same matter."""
+    """Map each of a user's statements among the best hits to the newest later one that probably changes it."""
     position = ranking.places
-    stated = [
+    told = [
         hit.memory
         for hit in hits[:COMPARED]
         if hit.memory.role in (None, "user")
@@ -84,27 +97,49 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
         and hit.memory.content_type not in SUMMARIES
         and hit.memory_id.bytes in position
     ]
-    if len(stated) < 2:
+    if len(told) < 2:
         return {}
-    stated.sort(key=lambda memory: memory.valid_from)
-    vectors = ranking.candidates.sentences[[position[memory.memory_id.bytes] for memory in stated]]
-    similar = np.argwhere(np.triu(vectors @ vectors.T >= SAME_MATTER_SIMILARITY, 1)).tolist()
-    terms: dict[int, frozenset[str]] = {}
-    for place in {place for pair in similar for place in pair}:
-        content = stated[place].content
-        terms[place] = frozenset() if only_asks(content) else frozenset(terms_of(content[:COMPARED_CHARACTERS]))
+    told.sort(key=lambda memory: memory.valid_from)
+    vectors = ranking.candidates.sentences[[position[memory.memory_id.bytes] for memory in told]]
+    similarity = vectors @ vectors.T
+    places = [places_told(memory.content) for memory in told]
+    read: dict[int, Stated] = {}
+
+    def statement(place: int) -> Stated:
+        if place not in read:
+            read[place] = stated(told[place].content)
+        return read[place]
+
     newer: dict[UUID, UUID] = {}
-    for older, later in similar:
-        one, other = stated[older], stated[later]
+    for older, later in combinations(range(len(told)), 2):
+        one, other = told[older], told[later]
         if (
-            one.user_id == other.user_id
+            (similarity[older, later] >= ALIKE or places[older] & places[later])
+            and one.user_id == other.user_id
             and one.valid_from < other.valid_from
             and one.content != other.content
-            and terms[older] & terms[later]
-            and not is_of_another(one.content[:COMPARED_CHARACTERS], other.content[:COMPARED_CHARACTERS])
+            and not only_asks(one.content)
+            and not only_asks(other.content)
+            and replaces(statement(older), statement(later), float(similarity[older, later]))
         ):
             newer[one.memory_id] = other.memory_id
     return newer
+
+
+def with_newer(hits: Sequence[Hit], newer: Mapping[UUID, UUID], *, first: bool) -> list[Hit]:
+    """Name the later statement at each that it changes. `first`: put it before that, as relevant as that."""
+    result = list(hits)
+    for older in hits:
+        if older.memory_id not in newer:
+            continue
+        ids = [hit.memory_id for hit in result]
+        at, later = ids.index(older.memory_id), ids.index(newer[older.memory_id])
+        result[at] = result[at].model_copy(update={"newer_id": newer[older.memory_id]})
+        if first and later > at:
+            moved = result.pop(later)
+            relevance = max((each for each in (moved.relevance, older.relevance) if each is not None), default=None)
+            result.insert(at, moved.model_copy(update={"relevance": relevance}))
+    return result
 
 
 def _said(score: float) -> float | None:

@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from keeps.memory.recall.misspelt import Vocabulary
+from keeps.memory.recall.misspelt import MOST_WORDS, Vocabulary
 from keeps.memory.recall.rows import TABLE, Packed, Rows, Table, among, hashes_of, ids_of, joined, moment_of, read_rows
 from keeps.memory.recall.signs import Columns
 from keeps.memory.recall.words import Layout
@@ -147,7 +147,11 @@ class AudienceIndex:
         self._tail = Growing(np.dtype([("word", "i8"), ("row", "i4"), ("count", "u1")]))
         self._known: npt.NDArray[np.int64] = self._hashes
         self.letters: npt.NDArray[np.uint8] = np.zeros(0, dtype=np.uint8)
-        """The words of the audience, each followed by a space; `_known` has their hashes."""
+        """The words of the audience, each followed by a space; `_known` has their hashes.
+
+        The first `_sorted` letters are in the order of the words.
+        """
+        self._sorted = 0
         self.signs: Columns = np.zeros((-(-dimensions // 64), 0), dtype=np.uint64)
 
     def __len__(self) -> int:
@@ -185,7 +189,8 @@ class AudienceIndex:
             self._times,
             self.signs,
         )
-        return OBJECT_BYTES + sum(each.nbytes for each in self._growing) + sum(each.nbytes for each in fixed)
+        words = sum(vocabulary.size for view in self.views.values() for vocabulary in view.vocabularies.values())
+        return OBJECT_BYTES + words + sum(each.nbytes for each in (*self._growing, *fixed))
 
     def trim(self) -> None:
         """Give back the room for more rows, after the whole audience was read."""
@@ -278,7 +283,9 @@ class AudienceIndex:
         words, rows, times = words[keep], rows[keep], times[keep]
         order = np.argsort(words, kind="stable")
         hashes, starts = np.unique(words[order], return_index=True)
-        letters = _spelt(sorted(self._words_of(self.alive)))
+        texts = self.letters.tobytes().decode().split()
+        there = _in_sorted(self._held_by(self.alive), hashes_of(texts))
+        letters = _spelt(sorted(compress(texts, there.tolist())))
         return Lists(hashes, np.append(starts, len(words)).astype(np.int64), rows[order], times[order], letters)
 
     def tidy(self, lists: Lists) -> None:
@@ -287,6 +294,7 @@ class AudienceIndex:
         self._tail = Growing(self._tail.values.dtype)
         self._known = lists.hashes.copy()
         self._spell(lists.letters)
+        self._sorted = len(lists.letters)
         gone = np.flatnonzero(~self.alive & (self.table["low"] != 0))
         self.table[gone] = np.zeros(1, dtype=TABLE)
         self._sentences.values[gone] = 0
@@ -350,18 +358,26 @@ class AudienceIndex:
 
     def vocabulary(self, selected: npt.NDArray[np.bool_], beginnings: Sequence[str]) -> Vocabulary:
         """Return the words of the selected rows that start with one of `beginnings`."""
+        text = b" " + self.letters[: self._sorted].tobytes()
+        words: list[str] = []
+        for beginning in beginnings:
+            first = text.find(b" " + beginning.encode())
+            if first >= 0 and len(text) > 1:
+                last = text.rfind(b" " + beginning.encode(), 0, len(text) - 1)
+                words += text[first + 1 : text.find(b" ", last + 1)].decode().split(" ")[:MOST_WORDS]
         begins = tuple(beginnings)
-        return Vocabulary({word for word in self._words_of(selected) if word.startswith(begins)})
+        words += [word for word in self.letters[self._sorted :].tobytes().decode().split() if word.startswith(begins)]
+        return Vocabulary(set(compress(words, _in_sorted(self._held_by(selected), hashes_of(words)).tolist())))
 
-    def _words_of(self, selected: npt.NDArray[np.bool_]) -> set[str]:
+    def _held_by(self, selected: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """Return the hashes of the words of the selected rows, ascending."""
         tail = self._tail.values
         rows = np.zeros(len(self), dtype=bool)  # Some may have been added since the rows were selected.
         rows[: len(selected)] = selected
         there = tail["word"][rows[tail["row"]]]
         if len(self._holders):
             there = np.concatenate((self._hashes[np.maximum.reduceat(rows[self._holders], self._starts[:-1])], there))
-        held = set(there.tolist())
-        return {word for word in self.letters.tobytes().decode().split() if (hash(word) or 1) in held}
+        return np.unique(there)
 
     def with_key(self, namespace: str, key: str) -> RowNumbers:
         details = self.details

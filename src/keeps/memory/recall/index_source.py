@@ -77,18 +77,18 @@ class View:
         self.vectors = None if with_vector.all() else np.flatnonzero(with_vector)
         self.order = index.order[self.selected[index.order]]
         self.sessions = self.table["session"][self.order]
-        self._vocabularies: dict[tuple[str, ...], Vocabulary] = {}
+        self.vocabularies: dict[tuple[str, ...], Vocabulary] = {}
         self._turns = np.zeros(self.count, dtype=np.int64)
         self._turns[self.order] = np.arange(len(self.order))
 
     async def vocabulary(self, beginnings: Sequence[str]) -> Vocabulary:
         """Return the words of the selected rows that start with one of `beginnings`."""
         key = tuple(beginnings)
-        if key not in self._vocabularies:
-            if len(self._vocabularies) == MOST_VOCABULARIES:
-                self._vocabularies.clear()
-            self._vocabularies[key] = await asyncio.to_thread(self.index.vocabulary, self.selected, key)
-        return self._vocabularies[key]
+        if key not in self.vocabularies:
+            if len(self.vocabularies) == MOST_VOCABULARIES:
+                self.vocabularies.clear()
+            self.vocabularies[key] = await asyncio.to_thread(self.index.vocabulary, self.selected, key)
+        return self.vocabularies[key]
 
     def run_of(self, sessions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Return where some conversations begin and end among the turns."""
@@ -163,17 +163,21 @@ class Part:
 
 
 class IndexSource:
-    """Reads from the arrays of some audiences, in the order of their names."""
+    """Reads from the arrays of some audiences, in the order of their names.
+
+    `vectors`: whether the question has a vector; without one nothing is compared by meaning.
+    """
 
     past: Mapping[UUID, Memory] = {}
 
-    def __init__(self, indexes: Sequence[AudienceIndex], selection: Selection) -> None:
+    def __init__(self, indexes: Sequence[AudienceIndex], selection: Selection, *, vectors: bool) -> None:
         self._selection = selection
+        self._vectors = vectors
         self._parts: list[Part] = []
         for index in [index for index in indexes if len(index)] or indexes[:1]:
             view = view_of(index, selection.lives)
             self._parts.append(Part(view, selection, self._parts[-1].end if self._parts else 0))
-        self._width = max(indexes[0].dimensions, 1)
+        self._width = max(indexes[0].dimensions, 1) if vectors else 1
         self._memories = sum(len(index) for index in indexes)
         self.has_archived = any("archived" in index.counts and index.counts["archived"].memories for index in indexes)
 
@@ -348,8 +352,8 @@ class IndexSource:
         found = Rows(
             joined([view.table[rows] for _, view, rows in both]),
             np.concatenate([view.positions[rows] + part.start for part, view, rows in both]),
-            np.concatenate([view.index.sentences_of(rows) for _, view, rows in both]),
-            np.concatenate([view.details["vector"][rows] for _, view, rows in both]),
+            np.concatenate([self._sentences(view, rows) for _, view, rows in both]),
+            np.concatenate([view.details["vector"][rows] & self._vectors for _, view, rows in both]),
             np.concatenate(tokens),
         )
         if len(both) == 1:
@@ -362,6 +366,9 @@ class IndexSource:
             found.has_vector[order],
             np.concatenate([tokens[place] for place in order.tolist()]),
         )
+
+    def _sentences(self, view: View, rows: RowNumbers) -> Floats:
+        return view.index.sentences_of(rows) if self._vectors else np.zeros((len(rows), 1), dtype=np.float32)
 
 
 def _by_id(table: Table) -> npt.NDArray[np.intp]:

@@ -45,6 +45,7 @@ MOST_COMPARED = 50_000
 """Number of memories up to which those that are gone are found by comparing all ids."""
 MOST_CHANGES = 1_000
 """Number of changed memories above which an audience is read again as a whole."""
+CHANGES_AT_ONCE = 200
 BYTES_OF_A_MEMORY, BYTES_OF_A_WORD = 1_100, 75
 """Approximate size of a memory in the arrays, and of each of its words, for the decision whether an audience fits."""
 Key = tuple[str, str, str]
@@ -99,10 +100,16 @@ class AudienceIndexes:
             yield None
             return
         for key, arrays in zip(self._keys(scope), both, strict=True):
-            arrays.used_at, arrays.scope = time.monotonic(), scope
+            arrays.used_at = time.monotonic()
+            if not scope.agent_bound:
+                arrays.scope = scope
             self._held.move_to_end(key)
         with _in_use(both):
             yield [arrays.index for arrays in both]
+        for arrays in both:
+            if not arrays.dropped:
+                self._weigh(arrays)  # Its words may have been prepared for comparison.
+        self._make_room()
 
     def note(self, scope: Scope) -> None:
         """Note that a user asked; if it is not the first time, hold their audiences."""
@@ -268,6 +275,10 @@ class AudienceIndexes:
                 places = {(audience, life): range(start, start + PLACES_AT_ONCE)}
                 read = dict(await store.index_rows(tx, places, (), self._model))
                 index.add(await asyncio.to_thread(index.read, read))
+                self._reserved[key] = max(estimate, index.size)
+                if index.size > self.room // 2:
+                    index.clear()
+                    return None
         index.trim()
         index.settle(state.version, sequence, state.counts)
         return index if _agrees(index, state) else None
@@ -279,11 +290,14 @@ class AudienceIndexes:
             index.sequence = sequence
             return True
         changed = await store.index_changes(tx, index.audience, index.sequence, MOST_CHANGES)
-        if len(changed) == MOST_CHANGES:
+        if changed is None:
             return False
-        if changed:
-            read = dict(await store.index_rows(tx, {}, changed, self._model))
-            keys = np.array([memory_id.bytes for memory_id in changed], dtype="S16")
+        # Until all is applied no question takes the arrays for current, and positions are those of the new counts.
+        index.settle(0, index.sequence, state.counts)
+        for start in range(0, len(changed), CHANGES_AT_ONCE):
+            some = changed[start : start + CHANGES_AT_ONCE]
+            read = dict(await store.index_rows(tx, {}, some, self._model))
+            keys = np.array([memory_id.bytes for memory_id in some], dtype="S16")
             index.remove(await asyncio.to_thread(among, index.table, keys))
             index.add(await asyncio.to_thread(index.read, read))
         if len(index) <= MOST_COMPARED and not _agrees(index, state):

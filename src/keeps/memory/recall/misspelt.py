@@ -42,6 +42,11 @@ class Vocabulary:
         lengths = np.fromiter((len(word) + 3 for word in self.words), dtype=np.int64, count=len(self.words))
         self.starts = np.cumsum(lengths) - lengths
 
+    @property
+    def size(self) -> int:
+        """Approximate size in bytes."""
+        return 1_000 + self.seen.nbytes + self.starts.nbytes + 64 * len(self.words)
+
 
 def alike(word: str, vocabulary: Vocabulary) -> dict[str, float]:
     """Return the words of a vocabulary that resemble `word`, with their similarity from 0 to 1."""

@@ -56,11 +56,12 @@ WHERE held.tenant_id = $1 AND held.audience = ANY ($2::text[]) AND held.life = A
 ORDER BY held.audience COLLATE "C", held.life COLLATE "C"
 
 -- name: recall_vocabulary
--- The words in an audience's lists that begin with some letters. $2 audience · $3 life · $4 beginnings
+-- The words in an audience's lists that begin with some letters. $2 audience · $3 life · $4 beginnings · $5 how many
 SELECT DISTINCT word
 FROM unnest($4::text[]) AS begins(letters), keeps.postings
 WHERE tenant_id = $1 AND audience = $2 AND life = $3 AND word >= begins.letters
   AND word < begins.letters || chr(1114111)
+LIMIT $5
 
 -- name: recall_newest_words
 -- All words of the newest memories, which are in no list yet, those of a memory together. $2 audiences · $3 lives
@@ -283,7 +284,7 @@ LEFT JOIN LATERAL (
 WHERE tenants.tenant_id = $1
 
 -- name: index_changes
--- The memories of an audience, '' for the tenant's, that events after $2 are about, at most $3.
+-- The memories of an audience, '' for the tenant's, that events after $2 are about; one is NULL if there are over $3.
 SELECT memory_id FROM keeps.changed_memories($1, $2, $3)
 
 -- name: recall_hits

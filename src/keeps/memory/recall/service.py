@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from itertools import chain
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -26,7 +27,14 @@ from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.arms import RecallQuery, find
 from keeps.memory.recall.caches import SignsCache
 from keeps.memory.recall.conditions import Selection, select
-from keeps.memory.recall.hits import end_of_first, hits_of, later_statements, without_repeats
+from keeps.memory.recall.hits import (
+    descending,
+    end_of_first,
+    hits_of,
+    later_statements,
+    with_newer,
+    without_repeats,
+)
 from keeps.memory.recall.index_source import serves
 from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.measures import VectorFeatures, best_alone, meant, measure, token_weights
@@ -43,6 +51,7 @@ from keeps.memory.recall.reranking import RERANKED, Reranking
 from keeps.memory.recall.rows import Packed, Rows, no_turns
 from keeps.memory.recall.shared import SharedIndexSource
 from keeps.memory.recall.source import DatabaseSource, Source
+from keeps.memory.recall.updates import asks_of_the_past
 from keeps.models.embedder import Embedder, Floats, QueryEmbedding, ReadsInPieces
 from keeps.models.reranker import Reranker
 from keeps.models.token_vectors import similarities
@@ -243,9 +252,7 @@ class RecallService:
                 for hit in hits
             ]
         newer = later_statements(hits, ranking)
-        hits = [
-            hit.model_copy(update={"newer_id": newer[hit.memory_id]}) if hit.memory_id in newer else hit for hit in hits
-        ]
+        hits = descending(with_newer(hits, newer, first=not asks_of_the_past(request.query)))
         nothing_known = not hits or ranking.nothing_known
         if request.min_relevance is not None:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
@@ -411,10 +418,12 @@ class RecallService:
                 if indexes is None:
                     return None
                 versions = [index.version for index in indexes]
-                source = partial(SharedIndexSource, indexes, {})
-                rankings = [
-                    await self._ranking(source, scope, question.request, question.query, now) for question in questions
-                ]
+                looked_up: dict[tuple[object, ...], Any] = {}
+                rankings: list[Ranking] = []
+                for question in questions:
+                    request, query = question.request, question.query
+                    source = partial(SharedIndexSource, indexes, looked_up, vectors=query is not None)
+                    rankings.append(await self._ranking(source, scope, request, query, now))
                 wanted = [_wanted(ranking, question) for ranking, question in zip(rankings, questions, strict=True)]
                 every = list(dict.fromkeys(chain.from_iterable(wanted)))
                 memories = await store.hits(self._database, scope, versions, every, now)

@@ -19,9 +19,14 @@ class SharedIndexSource(IndexSource):
     """
 
     def __init__(
-        self, indexes: Sequence[AudienceIndex], looked_up: dict[tuple[object, ...], Any], selection: Selection
+        self,
+        indexes: Sequence[AudienceIndex],
+        looked_up: dict[tuple[object, ...], Any],
+        selection: Selection,
+        *,
+        vectors: bool,
     ) -> None:
-        super().__init__(indexes, selection)
+        super().__init__(indexes, selection, vectors=vectors)
         self._looked_up = looked_up
         self._lives = selection.lives
         self._skips = sum(map(len, indexes)) > COMMON_FROM

@@ -19,6 +19,7 @@ from keeps.memory.memories.store import JSON_COLUMNS, memory_from_row
 from keeps.memory.memories.types import MEMORY
 from keeps.memory.recall.conditions import Selection
 from keeps.memory.recall.index import LIVES, LifeCounts
+from keeps.memory.recall.misspelt import MOST_WORDS
 from keeps.memory.recall.rows import Rows, Turns, read_rows, read_turns
 from keeps.memory.recall.words import ENTRY, Layout, Positions, Postings
 from keeps.models.embedder import Floats
@@ -86,7 +87,7 @@ async def sign_parts(
 
 async def vocabulary(tx: Tx, held: Postings, beginnings: Sequence[str]) -> set[str]:
     """Return the words in an audience's lists that start with one of `beginnings`."""
-    where = held.audience, held.life, list(beginnings)
+    where = held.audience, held.life, list(beginnings), MOST_WORDS
     return {row["word"] for row in await tx.fetch(QUERIES["recall_vocabulary"], tx.scope.tenant_id, *where)}
 
 
@@ -121,9 +122,10 @@ async def index_state(
     return max((row["last_sequence"] for row in rows), default=0), states
 
 
-async def index_changes(tx: Tx, audience: str, after: int, limit: int) -> list[UUID]:
-    """Return the memories of an audience that events after a number of the log are about."""
-    return [row["memory_id"] for row in await tx.fetch(QUERIES["index_changes"], audience, after, limit)]
+async def index_changes(tx: Tx, audience: str, after: int, limit: int) -> list[UUID] | None:
+    """Return the memories of an audience that events after a number of the log are about; None if there are more."""
+    changed = [row["memory_id"] for row in await tx.fetch(QUERIES["index_changes"], audience, after, limit)]
+    return None if None in changed else changed
 
 
 async def index_ids(tx: Tx, audience: str) -> npt.NDArray[np.bytes_]:

@@ -125,7 +125,7 @@ def latest_first(
     `weights`: rarity of each word of the question.
     `similarity`: similarity of two candidates by meaning.
     """
-    best = _by_statement(list(order[:STATEMENTS]), told) + list(order[STATEMENTS:])
+    best = _by_statement(list(order[:STATEMENTS]), told, frozenset(terms_of(question))) + list(order[STATEMENTS:])
     kinds = asked_kinds(question)
     if kinds:
         best = _by_announcement(best[:ANNOUNCED], told, kinds, question, weights, similarity) + best[ANNOUNCED:]
@@ -176,10 +176,15 @@ def _name_begun(shared: Sequence[str], rests: Sequence[Sequence[str]]) -> int:
     return count if all(word[0].isupper() for word in names) else 0
 
 
+def asks_of_the_past(question: str) -> bool:
+    """Return whether a question may be about what was true once."""
+    return _ASKS_OF_THE_PAST.search(question) is not None
+
+
 def asked_kinds(question: str) -> list[str]:
     """Return the kinds of value that a question about the present asks for; empty for other questions."""
     text = question.strip()
-    if not _ASKS.search(text) or _ASKS_OF_THE_PAST.search(text):
+    if not _ASKS.search(text) or asks_of_the_past(text):
         return []
     found = [name for name, pattern in _ASKED.items() if pattern.search(text)]
     return [name for name in found if name != "number"] if {"money", "percent", "time"} & set(found) else found
@@ -197,7 +202,8 @@ def values_in(opening: str, kinds: Sequence[str]) -> set[str]:
     return {re.sub(r"[,$\s]|[.]$", "", value.lower()) for kind in kinds for value in _VALUES[kind].findall(opening)}
 
 
-def _by_statement(best: list[int], told: Mapping[int, Statement]) -> list[int]:
+def _by_statement(best: list[int], told: Mapping[int, Statement], asked: frozenset[str]) -> list[int]:
+    """Put later statements first, but not before the one whose own value the question names."""
     result = list(best)
     alike: dict[tuple[str, ...], dict[int, list[str]]] = defaultdict(dict)
     for position in best:
@@ -209,10 +215,17 @@ def _by_statement(best: list[int], told: Mapping[int, Statement]) -> list[int]:
                 _is_later(told[newer], told[older])
                 and result.index(older) < result.index(newer)
                 and same_statement(statements[newer], statements[older])
+                and not _names(asked, statements[older], statements[newer])
             ):
                 result.remove(newer)
                 result.insert(result.index(older), newer)
     return result
+
+
+def _names(asked: frozenset[str], one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether a question contains words of one statement that the other lacks, and none the other way round."""
+    own, foreign = (frozenset(terms_of(" ".join(words))) for words in (one, other))
+    return bool(asked & (own - foreign)) and not asked & (foreign - own)
 
 
 def _by_announcement(

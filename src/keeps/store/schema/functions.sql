@@ -1801,8 +1801,9 @@ CREATE OR REPLACE TRIGGER tenants_words_gone BEFORE DELETE ON keeps.tenants FOR 
 
 -- Arrays of audiences that a process holds (ADR 58).
 
--- The memories that events after a number are about: of the current user, or for '' of the tenant's shared ones. Ids
--- alone leave the function: what was shared is seen by all, and a row is read under the caller's own policies.
+-- The memories that events after a number are about: of the current user, or for '' of the tenant's shared ones. One row
+-- is NULL if there are more than at_most, or ten times as many events. Ids alone leave the function: what was shared is
+-- seen by all, and a row is read under the caller's own policies. A bound agent is told nothing.
 CREATE OR REPLACE FUNCTION keeps.changed_memories(wanted_audience text, after bigint, at_most integer)
     RETURNS TABLE (memory_id uuid)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
@@ -1811,23 +1812,28 @@ DECLARE
     tenant text := NULLIF(current_setting('app.current_tenant', true), '');
     asking text := NULLIF(current_setting('app.current_user', true), '');
 BEGIN
-    IF wanted_audience <> '' THEN
-        RETURN QUERY
-        SELECT DISTINCT said.subject::uuid
-        FROM (SELECT subject FROM events
-              WHERE tenant_id = tenant AND user_id = asking AND user_id = wanted_audience AND sequence > after
-                AND type LIKE 'memory.%' AND subject ~ '^[0-9a-f-]{36}$'
-              ORDER BY sequence LIMIT at_most) AS said;
+    IF asking IS NULL OR wanted_audience NOT IN ('', asking)
+        OR NULLIF(current_setting('app.bound_agent', true), '') IS NOT NULL THEN
         RETURN;
     END IF;
     RETURN QUERY
-    SELECT DISTINCT said.subject::uuid
-    FROM (SELECT subject FROM events
-          WHERE tenant_id = tenant AND sequence > after AND type LIKE 'memory.%' AND subject ~ '^[0-9a-f-]{36}$'
-          ORDER BY sequence LIMIT at_most) AS said
-    WHERE EXISTS (SELECT FROM memories
-                  WHERE memories.tenant_id = tenant AND memories.memory_id = said.subject::uuid
-                    AND visibility = 'tenant' AND deleted_at IS NULL);
+    WITH said AS MATERIALIZED (
+        SELECT subject FROM events
+        WHERE tenant_id = tenant AND (wanted_audience = '' OR user_id = asking) AND sequence > after
+          AND type LIKE 'memory.%' AND subject ~ '^[0-9a-f-]{36}$'
+        ORDER BY sequence LIMIT 10 * GREATEST(at_most, 0) + 1
+    ), found AS MATERIALIZED (
+        SELECT DISTINCT said.subject::uuid AS changed_id FROM said
+        WHERE wanted_audience <> '' OR EXISTS (
+            SELECT FROM memories
+            WHERE memories.tenant_id = tenant AND memories.memory_id = said.subject::uuid
+              AND visibility = 'tenant' AND deleted_at IS NULL)
+        LIMIT GREATEST(at_most, 0) + 1
+    )
+    SELECT changed_id FROM found
+    UNION ALL
+    SELECT NULL WHERE (SELECT count(*) FROM said) > 10 * GREATEST(at_most, 0)
+                   OR (SELECT count(*) FROM found) > GREATEST(at_most, 0);
 END
 $$;
 
