@@ -303,10 +303,11 @@ async def corrections(home: Path, *, held_out: bool = False) -> dict[str, Any]:
             kind = "not a change" if pair["kind"] == "none" else "changes"
             marked = older is not None and "(earlier)" in lines[older]
             found[kind] += 1
-            found[f"{kind}, marked or replaced"] += older is None or marked
+            found[f"{kind}, marked"] += marked
+            found[f"{kind}, older not told"] += older is None
             found[f"{kind}, newer first"] += newer is not None and (older is None or newer < older)
             found[f"{kind}, newer not told"] += newer is None
-            if (kind == "changes") is not (older is None or marked):
+            if marked if kind == "not a change" else not (older is None or marked):
                 wrong.append(f"{pair['kind']}: {pair['earlier']} | {pair['later']}")
     return {**found, "wrong": wrong}
 

@@ -97,9 +97,9 @@ async def test_audience_larger_than_estimated_is_given_up(
         assert both is not None, "what others hold stays"
 
 
-@pytest.mark.parametrize("lives", [{}, {"include_superseded": True}])
+@pytest.mark.parametrize("superseded", [False, True])
 async def test_question_during_a_change_waits_for_it(
-    arrays: Keeps, plain: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch, lives: dict[str, bool]
+    arrays: Keeps, plain: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch, superseded: bool
 ) -> None:
     alice, bob = Scope(tenant, "alice"), Scope(tenant, "bob")
     said = [{"content": f"the harbour keeps boat {number}", "visibility": "tenant"} for number in range(6)]
@@ -121,7 +121,7 @@ async def test_question_during_a_change_waits_for_it(
     await plain.memory(alice).remember_many(more, index="now")
     change = asyncio.create_task(arrays.service(AudienceIndexes).catch_up(bob))
     await seen.wait()
-    request = RecallRequest(query="harbour raft", limit=60, **lives)
+    request = RecallRequest(query="harbour raft", limit=60, include_superseded=superseded)
     question = asyncio.create_task(answers(arrays, bob, request))
     for _ in range(20):
         await asyncio.sleep(0)

@@ -56,8 +56,8 @@ _OF_ANOTHER = re.compile(
 )
 _PLACES = (
     re.compile(
-        r"\b(?:(?:i|we)(?:['’](?:m|re|ve)| am| are| have)? (?:(?:just|now|currently|still|actually) )?"
-        r"(?:live|living|moved|relocated)"
+        r"\b(?:(?:i|we)(?:['’](?:m|re|ve)| am| are| have)? (?:(?:just|now|currently|still|actually) )?(?:live|living)"
+        r"|i(?:['’]ve| have)? (?:(?:just|now) )?(?:moved|relocated) to"
         r"|(?:ich|wir) (?:wohnen?|leben?|(?:bin|sind) [^.!?]{0,40}gezogen)|vivo|vivimos|(?:me|nos) (?:mud|he mud|hemos"
         r" mud)\w{1,4}|j['’]habite|nous habitons|j['’]ai déménagé|on a déménagé)\b",
         re.IGNORECASE,
@@ -247,7 +247,7 @@ def _differ_in_value(older: list[str], newer: list[str]) -> bool | None:
         head = head[:-1]
     are_numbers = any(map(_has_digit, before)) and any(map(_has_digit, after))
     follows_link = bool(head) and head[-1] in _LINKS
-    begins_with_link = len(before) > 1 and before[0] in _LINKS and len(after) > 1
+    begins_with_link = len(before) > 1 < len(after) and (before[0] in _LINKS or after[0] in _LINKS)
     return len(head) > 1 and (are_numbers or follows_link or begins_with_link)
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.base.text.asks import only_asks
-from keeps.base.text.changes import stand_beside, stated
+from keeps.base.text.changes import places_told, stand_beside, stated
 from keeps.base.text.fences import one_line, reads_like_an_instruction, shown
 from keeps.base.text.trust import OUTDATED, Origin, is_quotation, origin_of
 from keeps.base.text.words import terms_of
@@ -68,6 +68,8 @@ class Item:
     relevance: float | None = None
     newer_id: UUID | None = None
     """A later memory about the same subject."""
+    doubles: set[UUID | None] = field(default_factory=set[UUID | None])
+    """Further memories with the same statement."""
     changed_by: Item | None = None
     """The item of a later statement about the same subject."""
     terms: frozenset[str] = frozenset()
@@ -80,6 +82,11 @@ class Item:
     A fact and its original message have the same value, so they become one line. Statements by others are compared
     with their mark.
     """
+
+    @property
+    def words(self) -> str:
+        """What the user said, without the speaker; empty for others."""
+        return self.said.partition(": ")[2]
 
     @property
     def statement(self) -> str:
@@ -302,20 +309,26 @@ def newest_first(items: Sequence[Item]) -> list[Item]:
     Both are shown: it is not certain that the newer one changed the older.
     """
     result = list(items)
-    by_id = {item.memory_id: item for item in items if item.memory_id is not None}
+    by_id = {memory_id: item for item in items for memory_id in (item.memory_id, *item.doubles)}
     facts: dict[tuple[str, str], Item] = {}
+    places: dict[int, Item] = {}
+    """The newest statement of where the user lives, and works."""
     for item in items:
-        if item.subject is not None and item.at is not None:
-            newest = facts.get(item.subject)
-            if newest is None or (newest.at is not None and newest.at < item.at):
-                facts[item.subject] = item
+        if item.at is None:
+            continue
+        if item.subject is not None:
+            facts[item.subject] = _later(facts.get(item.subject), item)
+        for place in places_told(item.words):
+            places[place] = _later(places.get(place), item)
     dated = [item for item in items if item.terms]
     for older in items:
         newer = by_id.get(older.newer_id) if older.newer_id is not None else None
         if newer is None and older.subject is not None:
-            newer = facts[older.subject]
+            newer = facts.get(older.subject)
         if newer is None and older.terms:
             newer = next((item for item in dated if _changes(item, older)), None)
+        if newer is None and (told := places_told(older.words)):
+            newer = places[next(iter(told))] if older.at is not None else None
         if newer is None or newer is older or newer.statement == older.statement:
             continue
         older.changed_by = newer
@@ -334,28 +347,34 @@ def mark_earlier(items: Sequence[Item]) -> None:
             item.text, item.tokens = EARLIER + item.text, 0
 
 
+def _later(one: Item | None, other: Item) -> Item:
+    return other if one is None or (one.at is not None and other.at is not None and one.at < other.at) else one
+
+
 def _changes(newer: Item, older: Item) -> bool:
     """Return whether an appointment may replace an older one: they share two words, and are not of two subjects."""
     if newer.at is None or older.at is None or newer.at <= older.at or len(newer.terms & older.terms) < 2:
         return False
-    before, after = (stated(item.said.partition(": ")[2]) for item in (older, newer))
-    return not stand_beside(before, after)
+    return not stand_beside(stated(older.words), stated(newer.words))
 
 
 def without_doubles(gathered: Gathered) -> None:
     """Keep the first item of each memory and of each statement."""
-    ids: set[UUID | None] = {None}
-    texts: set[str] = set()
+    by_id: dict[UUID, Item] = {}
+    by_statement: dict[str, Item] = {}
     distinct: list[Item] = []
     for item in gathered.items:
-        if item.memory_id in ids - {None}:
-            continue  # Several sources found it.
-        ids.add(item.memory_id)
-        if item.statement in texts:
+        kept = by_id.get(item.memory_id) if item.memory_id is not None else None
+        if kept is None and (kept := by_statement.get(item.statement)) is not None:
             gathered.aside.append((item, "duplicate"))
-        else:
-            texts.add(item.statement)
+        if kept is None:
+            kept = item
             distinct.append(item)
+        by_statement.setdefault(item.statement, kept)
+        if item.memory_id is not None:
+            by_id[item.memory_id] = kept
+        kept.newer_id = kept.newer_id or item.newer_id
+        kept.doubles.add(item.memory_id)
     gathered.items = without_quotations(distinct, distinct)
 
 

@@ -1,0 +1,89 @@
+"""Statements that change older ones, and statements that only sound like them."""
+
+from __future__ import annotations
+
+import pytest
+
+from keeps.base.text.changes import replaces, stated
+from keeps.engine import LocalMemory
+
+BOTH_TRUE = [
+    ("Alice is allergic to walnuts.", "Alice is allergic to peanuts."),
+    ("The red bin is collected on Monday.", "The green bin is collected on Tuesday."),
+    ("Invoice 2231 was paid on 3 May.", "Invoice 2232 was paid on 9 May."),
+    ("My dentist is Dr. Lee.", "My doctor is Dr. Cohen."),
+    ("My daughter Anna is 6.", "My daughter Eva is 9."),
+    ("I speak French.", "I speak German."),
+    ("My brother moved to Leeds last year.", "My cousin moved to Cardiff last month."),
+    ("My son Theo isn't allergic to nuts.", "My daughter Ida is allergic to nuts now."),
+    ("Finn's shoe size is 34.", "Maisie's shoe size went up, it's 29 now."),
+    ("I play the tuba in the town band.", "I play the ukulele in the town band, too."),
+    ("Unser Kater heißt Mogli.", "Meine Kollegin hat jetzt auch einen Kater, der heißt Balu."),
+    ("Mi madre vive en Sevilla.", "Mi suegra vive en Cádiz."),
+]
+CHANGES = [
+    ("My phone number is 555 0142.", "My phone number is 555 0199."),
+    ("The deadline of Apollo is 3 May.", "The deadline of Apollo is 17 June."),
+    ("The van is parked behind the chapel.", "The van is parked at Dougie's."),
+    ("I weigh 82 kilos.", "I weigh 78 kilos."),
+    ("My girlfriend is Zoe.", "Zoe and I broke up."),
+    ("The meeting is at 3 pm on Friday.", "The meeting was moved to 4 pm on Friday."),
+    ("I'm vegan.", "I'm not vegan anymore, I eat fish again."),
+    ("My wife's birthday is 4 April.", "Oops, my wife's birthday is on 5 April."),
+    ("Mein Chef heißt Weber.", "Mein Chef heißt Lindner."),
+    ("La boda es a las cinco.", "Me equivoqué, la boda es a las seis y media."),
+]
+
+
+@pytest.mark.parametrize(("older", "newer"), BOTH_TRUE)
+def test_statement_of_another_subject_changes_nothing(older: str, newer: str) -> None:
+    assert not replaces(stated(older), stated(newer), 0.95)
+
+
+@pytest.mark.parametrize(("older", "newer"), CHANGES)
+def test_statement_with_another_value_changes_the_older(older: str, newer: str) -> None:
+    assert replaces(stated(older), stated(newer), 0.6)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I live in Gdansk.", "I moved to Warsaw last week."),
+        ("I work as a nurse in Hull.", "I changed jobs: I now work at a clinic."),
+        ("Ich wohne in Hamburg.", "Ich bin nach Bremen gezogen."),
+        ("J'habite à Lyon.", "J'ai déménagé à Nantes."),
+    ],
+)
+def test_home_and_work_are_told_anew_in_other_words(older: str, newer: str) -> None:
+    assert replaces(stated(older), stated(newer), 0.1)
+
+
+def test_long_statements_are_compared_quickly() -> None:
+    """The watchdog of the suite fails this test where they are not."""
+    one, other = (" ".join(f"{word}{number}" for number in range(5_000)) for word in ("my", "the"))
+    for _ in range(200):
+        assert not replaces(stated(one), stated(other), 0.5)
+
+
+async def test_memory_that_the_question_names_is_first(memory: LocalMemory) -> None:
+    for text in ("Alice is allergic to walnuts.", "Alice is allergic to peanuts."):
+        await memory.remember(text, index="now")
+    hits = (await memory.recall("Is Alice allergic to walnuts?")).hits
+    assert [hit.memory.content for hit in hits] == ["Alice is allergic to walnuts.", "Alice is allergic to peanuts."]
+    assert [hit.newer_id for hit in hits] == [None, None]
+    assert "(earlier)" not in (await memory.context("Is Alice allergic to walnuts?")).text
+
+
+async def test_change_is_first_unless_the_question_is_about_the_past(memory: LocalMemory) -> None:
+    older, newer = "We drive a Skoda.", "We sold the Skoda and bought a red Kia."
+    for text in (older, newer):
+        await memory.remember(text, index="now")
+    found = (await memory.recall("Which car do we drive?", explain=True)).hits
+    assert [hit.memory.content for hit in found] == [newer, older]
+    assert found[1].newer_id == found[0].memory_id
+    assert found[0].score >= found[1].score
+    for hit in found:
+        assert hit.explanation is not None
+        assert hit.score == pytest.approx(sum(part.points for part in hit.explanation.parts))
+    past = (await memory.recall("Which car did we drive before?")).hits
+    assert [hit.newer_id for hit in past if hit.memory.content == older] == [found[0].memory_id]
