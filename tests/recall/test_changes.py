@@ -74,16 +74,25 @@ async def test_memory_that_the_question_names_is_first(memory: LocalMemory) -> N
     assert "(earlier)" not in (await memory.context("Is Alice allergic to walnuts?")).text
 
 
-async def test_change_is_first_unless_the_question_is_about_the_past(memory: LocalMemory) -> None:
+async def test_change_in_other_words_is_named_and_keeps_its_place(memory: LocalMemory) -> None:
     older, newer = "We drive a Skoda.", "We sold the Skoda and bought a red Kia."
     for text in (older, newer):
         await memory.remember(text, index="now")
-    found = (await memory.recall("Which car do we drive?", explain=True)).hits
+    found = {hit.memory.content: hit for hit in (await memory.recall("Which car do we drive?")).hits}
+    assert found[older].newer_id == found[newer].memory_id
+    assert found[newer].newer_id is None
+
+
+async def test_change_is_first_unless_the_question_is_about_the_past(memory: LocalMemory) -> None:
+    older, newer = "Our landlord is Mr Price.", "Our landlord is Mrs Okoro."
+    for text in (older, newer):
+        await memory.remember(text, index="now")
+    found = (await memory.recall("Who is our landlord?", explain=True)).hits
     assert [hit.memory.content for hit in found] == [newer, older]
     assert found[1].newer_id == found[0].memory_id
     assert found[0].score >= found[1].score
     for hit in found:
         assert hit.explanation is not None
         assert hit.score == pytest.approx(sum(part.points for part in hit.explanation.parts))
-    past = (await memory.recall("Which car did we drive before?")).hits
+    past = (await memory.recall("Who was our landlord before?")).hits
     assert [hit.newer_id for hit in past if hit.memory.content == older] == [found[0].memory_id]

@@ -158,15 +158,18 @@ def replaces(older: Stated, newer: Stated, similarity: float) -> bool:
         return False
     if older.places & newer.places:
         return True
-    if _ADDS.search(newer.text):
-        return False
-    if not older.terms & newer.terms:
+    if _ADDS.search(newer.text) or not older.terms & newer.terms:
         return False
     changes = (word for word in newer.changes - older.changes - _OFTEN if not word.endswith(("n't", "n’t")))
     if similarity >= ALIKE and any(changes):
         return True
     in_frame = _differ_in_value(older.words, newer.words)
     return similarity >= QUITE_ALIKE if in_frame is None else in_frame and similarity >= ALIKE
+
+
+def tells_anew(older: Stated, newer: Stated) -> bool:
+    """Return whether `newer`, which replaces `older`, tells the same with another value, as if asked once more."""
+    return bool(older.places & newer.places) or _differ_in_value(older.words, newer.words) is True
 
 
 def stand_beside(older: Stated, newer: Stated) -> bool:

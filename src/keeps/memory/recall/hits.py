@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from keeps.base.text.asks import only_asks
-from keeps.base.text.changes import ALIKE, Stated, places_told, replaces, stated
+from keeps.base.text.changes import ALIKE, Stated, places_told, replaces, stated, tells_anew
 from keeps.base.text.trust import is_quotation, origin_of
 from keeps.base.unchecked import unchecked
 from keeps.memory.recall.ranking import Ranking
@@ -115,7 +115,7 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
         one, other = told[older], told[later]
         if (
             (similarity[older, later] >= ALIKE or places[older] & places[later])
-            and one.user_id == other.user_id
+            and (one.user_id, one.metadata.get("speaker")) == (other.user_id, other.metadata.get("speaker"))
             and one.valid_from < other.valid_from
             and one.content != other.content
             and not only_asks(one.content)
@@ -127,7 +127,10 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
 
 
 def with_newer(hits: Sequence[Hit], newer: Mapping[UUID, UUID], *, first: bool) -> list[Hit]:
-    """Name the later statement at each that it changes. `first`: put it before that, as relevant as that."""
+    """Name the later statement at each that it changes.
+
+    `first`: put it before that, as relevant as that, if it tells the same with another value.
+    """
     result = list(hits)
     for older in hits:
         if older.memory_id not in newer:
@@ -135,7 +138,7 @@ def with_newer(hits: Sequence[Hit], newer: Mapping[UUID, UUID], *, first: bool) 
         ids = [hit.memory_id for hit in result]
         at, later = ids.index(older.memory_id), ids.index(newer[older.memory_id])
         result[at] = result[at].model_copy(update={"newer_id": newer[older.memory_id]})
-        if first and later > at:
+        if first and later > at and tells_anew(stated(older.memory.content), stated(result[later].memory.content)):
             moved = result.pop(later)
             relevance = max((each for each in (moved.relevance, older.relevance) if each is not None), default=None)
             result.insert(at, moved.model_copy(update={"relevance": relevance}))
