@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from keeps.base.text.cues import Cue, fold
-from keeps.base.text.names import SENTENCE_END
+from keeps.base.text.sentences import split_sentences
 
 MOST_CHARACTERS = 4_000
 _MOMENT = re.compile(
@@ -129,7 +129,7 @@ def lasting_kind(text: str) -> str | None:
 
     None for a text that may fade.
     """
-    for sentence in SENTENCE_END.split(text[:MOST_CHARACTERS]):
+    for sentence in split_sentences(text[:MOST_CHARACTERS]):
         plain = " ".join(sentence.split()).replace("’", "'")
         if len(plain) < 8 or plain.endswith("?"):
             continue
@@ -157,5 +157,5 @@ def lasting_kind(text: str) -> str | None:
 
 def is_passing(text: str) -> bool:
     """Return whether every sentence is about this moment, or asks for something once."""
-    sentences = [plain for each in SENTENCE_END.split(text[:MOST_CHARACTERS]) if (plain := each.strip())]
+    sentences = [plain for each in split_sentences(text[:MOST_CHARACTERS]) if (plain := each.strip())]
     return all(_MOMENT.search(each) or _ONCE.search(each) for each in sentences)

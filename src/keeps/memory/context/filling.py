@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 
 from keeps.base.text.changes import may_change_something
+from keeps.base.text.sentences import sentence_gaps
 from keeps.memory.context import pinned, sections
 from keeps.memory.context.asking import Asking
 from keeps.memory.context.budget import Offer, allocate, shares
@@ -231,7 +232,8 @@ class Filler:
         """
         close = FENCE_END if text.endswith(FENCE_END) else ""
         text = text.removesuffix(close)
-        ends = [match.end() for match in _CUTS.finditer(text[: most * CHARACTERS_A_TOKEN])]
+        beginning = text[: most * CHARACTERS_A_TOKEN]
+        ends = [match.end() for match in _CUTS.finditer(beginning)]
 
         def counted(end: int) -> int:
             return self._counter.count([f"- {text[:end].rstrip()}{CUT}{close}\n"])[0]
@@ -240,7 +242,8 @@ class Filler:
         if not fitting:
             return text + close, self._counter.count([f"- {text}{close}\n"])[0]
         end = ends[fitting - 1]
-        whole = next((each for each in reversed(ends[:fitting]) if text[each - 1 : each] in SENTENCE_ENDS), 0)
+        stops = (stop for stop, _ in sentence_gaps(beginning))
+        whole = max((stop for stop in stops if stop <= end and text[stop - 1] in SENTENCE_ENDS), default=0)
         end = whole if 2 * whole >= end else end
         return f"{text[:end].rstrip()}{CUT}{close}", counted(end)
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from keeps.base.text.ahead import date_ahead
 from keeps.base.text.fences import reads_like_an_instruction
 from keeps.base.text.lasting import lasting_kind
-from keeps.base.text.names import SENTENCE_END
+from keeps.base.text.sentences import split_sentences
 from keeps.memory.conversations.facts import STATEMENT, USER, Fact
 
 MAX_CHARACTERS = 5_000
@@ -258,7 +258,6 @@ _ENDED = {
     "drink": "liking",
     "use": "tool",
 }
-_ABBREVIATED = re.compile(r"(?:^|[\s(])(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Ft|No|vs|approx|[A-Z])\.$|str\.$", re.IGNORECASE)
 _CLAUSES = re.compile(r",? (?:and|but) (?=(?:I|[Mm]y|[Ww]e)\b)|[;,] (?=(?:I|my)\b)")
 """Start of a clause with its own subject: each is quoted separately, so that it can replace an older one."""
 _CLAUSE = re.compile(
@@ -332,7 +331,7 @@ def read_facts(text: str, most: int | None = None, *, said_at: datetime | None =
     if _STRANGE.search(beginning):
         return []
     facts: list[Fact] = []
-    for sentence in _sentences(beginning):
+    for sentence in (" ".join(each.split()) for each in split_sentences(beginning)):
         if not SHORTEST <= len(sentence) <= LONGEST:
             continue
         doubtful, is_narrated = _DOUBTFUL.search(sentence), _TOLD.search(sentence)
@@ -365,18 +364,6 @@ def _statement(sentence: str, said_at: datetime) -> list[Fact]:
         return [] if _UNSURE.search(plain) else [replace(fact, until=until)]
     own = _FIRST_PERSON.search(plain) and not _DOUBTFUL.search(plain)
     return [fact] if answers or (own and kind == "health") else []
-
-
-def _sentences(text: str) -> list[str]:
-    """Return the sentences of a text. Abbreviations such as "Dr." do not end a sentence."""
-    sentences: list[str] = []
-    for sentence in SENTENCE_END.split(text):
-        piece = " ".join(sentence.split())
-        if sentences and len(sentences[-1]) <= LONGEST and _ABBREVIATED.search(sentences[-1][-12:]):
-            sentences[-1] = f"{sentences[-1]} {piece}"
-        else:
-            sentences.append(piece)
-    return sentences
 
 
 def _changed(clause: str) -> list[Fact]:

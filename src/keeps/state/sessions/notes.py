@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from keeps.base.text.fences import one_line
 from keeps.base.text.forms import cut_at
 from keeps.base.text.importance import estimate_importance
+from keeps.base.text.sentences import split_sentences
 from keeps_client.models import Note, SessionNotes
 from keeps_client.models.conversations import NoteKind
 
@@ -43,7 +44,6 @@ _ACTION = re.compile(
     re.IGNORECASE,
 )
 _FAILED = re.compile(r"\b(?:error|exception|traceback|failed|not found|timed? ?out|denied|null|none)\b", re.IGNORECASE)
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
 
 
 def empty(session_id: str, now: datetime, kept: timedelta = KEPT) -> SessionNotes:
@@ -122,7 +122,7 @@ def _weight_of_line(line: str) -> float:
 
 
 def _sentences(text: str) -> list[str]:
-    return [stripped for each in _SENTENCE.findall(text[:4_000]) if 20 <= len(stripped := each.strip(" -*\n\t")) <= 400]
+    return [stripped for each in split_sentences(text[:4_000]) if 20 <= len(stripped := each.strip(" -*\n\t")) <= 400]
 
 
 def _worth_noting(message: Note) -> Note | None:
