@@ -17,11 +17,12 @@ from keeps.base.text.fences import reads_like_an_instruction
 from keeps.base.text.lasting import lasting_kind
 from keeps.base.text.sentences import split_sentences
 from keeps.memory.conversations.facts import STATEMENT, USER, Fact
+from keeps.memory.conversations.introductions import introduced_name, is_made_up
 
 MAX_CHARACTERS = 5_000
 SHORT_MESSAGE = 200
-SHORTEST, LONGEST, LONGEST_CLAUSE = 8, 400, 200
-"""Length limits, in characters, of a sentence and of a clause that facts are read from."""
+SHORTEST, SHORTEST_NAMED, LONGEST, LONGEST_CLAUSE = 8, 5, 400, 200
+"""Length limits, in characters, of a sentence, of one with only a name, and of a clause that facts are read from."""
 _DOUBTFUL = re.compile(
     r"\?|[\"“”«»]|^[‘'>]|[\s(:][‘'](?=[^\W\d])"
     # Supposed, wished, planned.
@@ -105,14 +106,6 @@ _DAYS = (
 _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
     (attribute, re.compile(pattern), keyed_by_value)
     for attribute, pattern, keyed_by_value in (
-        (
-            "name",
-            (
-                rf"\b(?:[Mm]y (?:full )?name is|[Mm]y name['’]s|^[Cc]all me|I am called|I['’]m called)"
-                rf" (?P<value>{_DAYS}{_NAME}(?: (?:(?:de|van|von|der|den|la|al|bin|da|dos?) ){{0,2}}{_NAME}){{0,3}})"
-            ),
-            False,
-        ),
         (
             "residence",
             rf"{_I}{_NOW}(?:live|living|based|reside)(?: with my [a-z]{{2,12}})? in (?P<value>{_PLACE})",
@@ -332,11 +325,14 @@ def read_facts(text: str, most: int | None = None, *, said_at: datetime | None =
         return []
     facts: list[Fact] = []
     for sentence in (" ".join(each.split()) for each in split_sentences(beginning)):
-        if not SHORTEST <= len(sentence) <= LONGEST:
+        if not SHORTEST_NAMED <= len(sentence) <= LONGEST:
             continue
         doubtful, is_narrated = _DOUBTFUL.search(sentence), _TOLD.search(sentence)
         for clause in _CLAUSES.split(sentence):
-            if len(clause) <= LONGEST_CLAUSE and not reads_like_an_instruction(clause):
+            if len(clause) > LONGEST_CLAUSE or reads_like_an_instruction(clause):
+                continue
+            facts += _introduction(clause, sentence)
+            if len(sentence) >= SHORTEST:
                 changed = [] if is_narrated else _changed(clause)
                 facts += changed or ([] if doubtful else _in_clause(clause))
         if said_at is not None and len(text) <= SHORT_MESSAGE and not any(fact.sentence in sentence for fact in facts):
@@ -344,6 +340,14 @@ def read_facts(text: str, most: int | None = None, *, said_at: datetime | None =
         if most is not None and len(facts) >= most:
             break
     return facts[:most]
+
+
+def _introduction(clause: str, sentence: str) -> list[Fact]:
+    """Return the user's name if a clause introduces them. Only what comes before it, or fiction, puts it in doubt."""
+    match = introduced_name(clause)
+    if match is None or _DOUBTFUL.search(sentence[: sentence.index(clause)]) or is_made_up(sentence):
+        return []
+    return [Fact(USER, "name", _tidy(match[match.lastgroup or 0]), clause)]
 
 
 def _statement(sentence: str, said_at: datetime) -> list[Fact]:
