@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from keeps.base.text.answering import wishes_how_to_answer
 from keeps.base.text.cues import Cue, fold
 from keeps.base.text.sentences import split_sentences
 
@@ -43,7 +44,7 @@ _KINDS: tuple[tuple[str, Cue], ...] = tuple(
             r"|reply|respond|talk)|at all times)\b"
             r"|^(?:and |but |also |so )?(?:please )?(?:always|never)\b|^(?:please )?(?:don't|do not)"
             r" (?:ever|use|call|suggest|mention|recommend|add|start|end|include|write|address|ask me)\b"
-            r"|\b(?:answer|reply|respond|write|talk|speak)(?: to me)? (?:only |always |just"
+            r"|\b(?<!small )(?:answer|reply|respond|write|talk|speak)(?: to me)? (?:only |always |just"
             r" )?(?:in|with|using|as)\b|^(?:please )?(?:call|address) me\b|\byou (?:can|may|should) call me\b"
             r"|^(?:please )?(?:use|keep|stop|avoid|skip|stick to|no more|leave"
             r" out|put|add|give|round|format)\b.{0,80}\b(?:always|only|answers?|replies|responses|messages|units|spelling|time"
@@ -133,6 +134,8 @@ def lasting_kind(text: str) -> str | None:
         plain = " ".join(sentence.split()).replace("’", "'")
         if len(plain) < 8 or plain.endswith("?"):
             continue
+        if wishes_how_to_answer(plain):
+            return "instruction"
         folded = fold(plain)
         for kind, cue in _KINDS:
             if not cue.search(folded):

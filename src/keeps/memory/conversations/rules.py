@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from keeps.base.text.ahead import date_ahead
+from keeps.base.text.answering import wishes_how_to_answer
 from keeps.base.text.fences import reads_like_an_instruction
 from keeps.base.text.lasting import lasting_kind
 from keeps.base.text.sentences import split_sentences
@@ -305,6 +306,7 @@ _OF_ANSWERS = re.compile(
     r"|escribe|réponds|écris)\b",
     re.IGNORECASE,
 )
+_THIS_ONE = re.compile(r"\b(?:this|these) (?:one|time|\w{3,12})\b", re.IGNORECASE)
 _FIRST_PERSON = re.compile(
     r"\b(?:i|i['’]m|i['’]ve|my|me|ich|mein\w{0,2}|mir|mich|yo|soy|tengo|mi|estoy|me|je|j['’]ai|suis|mon|ma|mes)\b",
     re.IGNORECASE,
@@ -321,7 +323,7 @@ def read_facts(text: str, most: int | None = None, *, said_at: datetime | None =
     Long messages are excluded, since they may be pasted.
     """
     beginning = text[:MAX_CHARACTERS]
-    if _STRANGE.search(beginning):
+    if _STRANGE.search(beginning) and not wishes_how_to_answer(beginning):
         return []
     facts: list[Fact] = []
     for sentence in (" ".join(each.split()) for each in split_sentences(beginning)):
@@ -359,7 +361,9 @@ def _statement(sentence: str, said_at: datetime) -> list[Fact]:
     if len(plain) > LONGEST_CLAUSE or _SECRET.search(plain) or _ADDRESS.search(plain) or re.search(r"[?\"“”«»]", plain):
         return []
     kind = lasting_kind(plain)
-    answers = kind == "instruction" and _OF_ANSWERS.search(plain) is not None
+    answers = wishes_how_to_answer(plain) or (
+        kind == "instruction" and _OF_ANSWERS.search(plain) is not None and _THIS_ONE.search(plain) is None
+    )
     if reads_like_an_instruction(_FROM_NOW_ON.sub("", plain) if answers else plain):
         return []
     fact = Fact(USER, STATEMENT, sentence, sentence, keyed_by_value=True)
