@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import replace
 from datetime import datetime
 
-from keeps.base.text.ahead import date_ahead
+from keeps.base.text.ahead import date_ahead, recurs_on_a_day
 from keeps.base.text.answering import wishes_how_to_answer
 from keeps.base.text.fences import reads_like_an_instruction
 from keeps.base.text.lasting import lasting_kind
@@ -367,6 +367,8 @@ def _statement(sentence: str, said_at: datetime) -> list[Fact]:
     if reads_like_an_instruction(_FROM_NOW_ON.sub("", plain) if answers else plain):
         return []
     fact = Fact(USER, STATEMENT, sentence, sentence, keyed_by_value=True)
+    if recurs_on_a_day(plain, said_at):
+        return [] if _UNSURE.search(plain) else [fact]
     until = date_ahead(plain, said_at)
     if until is not None:  # Any sentence with a future date is an appointment, whatever else it states.
         return [] if _UNSURE.search(plain) else [replace(fact, until=until)]
