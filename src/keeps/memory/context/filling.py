@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 
 from keeps.base.text.changes import may_change_something
+from keeps.base.text.secrets import public_texts
 from keeps.base.text.sentences import sentence_gaps
 from keeps.memory.context import pinned, sections
 from keeps.memory.context.asking import Asking
@@ -87,7 +88,9 @@ def gather(
             )
             item.heading = heading
             gathered.items.append(item)
-    present = [note.text[:200] for note in notes.items if note.kind == "message"] if notes else []
+    messages = [note.text for note in notes.items if note.kind == "message"] if notes else []
+    shown = public_texts(messages)
+    present = [text[:200] for text, public in zip(messages, shown, strict=True) if text == public]
     for answer in answers:
         sections.of_hits(
             gathered,
