@@ -14,9 +14,9 @@ from pydantic import JsonValue
 from keeps.base.text.asks import only_asks
 from keeps.base.text.fences import one_line, reads_like_an_instruction, shown
 from keeps.base.text.secrets import holds_a_secret, public_texts, without_secrets
+from keeps.base.text.small_talk import is_small_talk
 from keeps.base.text.trust import OUTDATED, Origin, is_quotation, origin_of
 from keeps.base.text.words import terms_of
-from keeps.memory.context.small_talk import is_small_talk
 from keeps.store.db.session import Row
 from keeps_client.models import Hit, Memory, Passage, SessionNotes, Source
 from keeps_client.models.context import SectionName
@@ -129,9 +129,11 @@ def of_notes(notes: SessionNotes | None, last: Last | None, zone: tzinfo = UTC) 
         return items
     messages = [note for note in notes.items if note.kind == "message"]
     texts = public_texts(note.text for note in messages)
+    asked = False
     for position, (note, text) in enumerate(zip(messages, texts, strict=True), 1):
-        if text:  # If they do not all fit, the newest are kept.
+        if text and (asked or not is_small_talk(text)):  # If they do not all fit, the newest are kept.
             add(text, 1.0 + position / len(messages), f"{_ROLES[note.role]}: ", trusted=note.role != "tool")
+        asked = note.text.rstrip().endswith("?")  # "Yes" then says something.
     for kind, title in (("decision", "Decided: "), ("action_item", "To do: "), ("tool_result", "Result: ")):
         for note in [note for note in notes.items if note.kind == kind][-6:]:
             if text := without_secrets(note.text):

@@ -26,7 +26,7 @@ from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.arms import RecallQuery, find
 from keeps.memory.recall.caches import SignsCache
 from keeps.memory.recall.conditions import Selection, select
-from keeps.memory.recall.hits import end_of_first, hits_of, later_statements, without_repeats
+from keeps.memory.recall.hits import end_of_first, hits_of, later_statements, without_repeats, without_small_talk
 from keeps.memory.recall.index_source import serves
 from keeps.memory.recall.indexes import AudienceIndexes
 from keeps.memory.recall.measures import VectorFeatures, best_alone, meant, measure, token_weights
@@ -235,7 +235,8 @@ class RecallService:
             failed += [] if read else ["reranker"]
             if time.perf_counter() - reranking_started > LOOKED_AT_AGAIN_SECONDS:
                 memories = await self._still_there(scope, ranking, memories, now)
-        hits = without_repeats(hits_of(ranking, memories, end_of_first(ranking, request.limit)))[: request.limit]
+        hits = without_repeats(hits_of(ranking, memories, end_of_first(ranking, request.limit)))
+        hits = without_small_talk(hits, request.query)[: request.limit]
         if query is not None and query.tokens is not None:
             passages = await self._passages(hits, ranking, query)
             hits = [

@@ -16,6 +16,7 @@ from keeps.base.text.forms import cut_at
 from keeps.base.text.importance import estimate_importance
 from keeps.base.text.secrets import public_texts, without_secrets
 from keeps.base.text.sentences import split_sentences
+from keeps.base.text.small_talk import is_small_talk
 from keeps_client.models import Note, SessionNotes
 from keeps_client.models.conversations import NoteKind
 
@@ -110,7 +111,7 @@ def digest(notes: SessionNotes) -> str:
         lines = [
             one_line(text) if note.role == "user" else f"(agent) {one_line(text)}"
             for note, text in [*zip(said, texts, strict=True)][-DIGESTED:]
-            if text
+            if text and not is_small_talk(text)
         ]
     return "\n".join(lines)
 
