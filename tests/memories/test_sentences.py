@@ -48,6 +48,8 @@ I take vitamin C. | It helps.
 Wait... | Dr. Who is on! | Yes
 i live at 4 baker st. | my dog is rex.
 i live in leeds. | my dog is rex.
+I owe approx. £200 to Lt. Col. Reeves. | Remind me.
+Mein Arzt ist Dr. med. Weiß. | Er ist nett.
 Ask Prof. Dr. Hans Müller or Hr. Meier.
 Am 5. Mai kommt Fr. Schulz, z. B. Die mit dem Hund. | Wir wohnen im 2. Stock. | Gut.
 Wir brauchen Brot, Milch usw. | Ich gehe.

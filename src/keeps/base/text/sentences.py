@@ -49,7 +49,10 @@ _BEFORE_A_NEW_SENTENCE = _words(
 )
 """Abbreviations that end a sentence if one can be seen to begin after them."""
 _IN_NAMES = _words(
-    "st ste ms hr sr sres jr fr mt ft inc ltd corp co bros dept univ ave blvd rd str hwy sq ph.d m.d b.a b.sc m.sc"
+    """
+    st ste ms hr sr sres jr fr mt ft inc ltd corp co bros dept univ ave blvd rd str hwy sq med rer nat phil jur
+    ph.d m.d b.a b.sc m.sc
+    """
 )
 _IN_NAMES_WITH_A_CAPITAL = _words("Rev Hon Gen Col Capt Cmdr Lt Sgt Maj Gov Sen Rep Pres Supt Est Ing Mag Lic Me")
 """Abbreviations in names: they end a sentence only before a word that no name has."""
@@ -133,7 +136,7 @@ def _ends(text: str, start: int, gap: re.Match[str], stop: int, *, wrapped: bool
     lower = word.casefold().lstrip("0123456789:.")  # as "6p.m."
     pair = f"{before}{word}".casefold()  # as "z. B."
     if (lower in _BEFORE_MORE and word != "CA") or pair in _BEFORE_MORE:
-        return not (ahead[0].isalnum() or ahead[0] in _OPENING_MARKS)
+        return lines > 0 and not ahead[0].isalnum()
     if lines and not wrapped:
         return True
     line = beginning.rpartition("\n")[2]
