@@ -96,7 +96,7 @@ def test_future_dates_are_recognized(text: str, day: str | None) -> None:
     "text",
     [
         "Answer in bullet points please.",
-        "Please call me Bo.",
+        "Please reply in plain words.",
         "From now on answer in French.",
         "Soy celíaca.",
         "The rent contract ends on 31 December.",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from keeps.base.scope import Scope
+from keeps.base.text.sentences import split_sentences
 from keeps.engine import Keeps
 from keeps.memory.conversations import rules
 from keeps.memory.lifecycle.service import Lifecycle
@@ -377,8 +378,7 @@ async def test_statements_of_others_replace_no_own_fact(living: Keeps, tenant: s
 
 
 def test_a_message_of_abbreviations_is_no_endless_sentence() -> None:
-    """Each piece is looked at together with those before it."""
-    assert max(len(each) for each in rules._sentences("A. " * 2_500)) <= rules.LONGEST + 5  # noqa: SLF001
+    assert max(len(each) for each in split_sentences("A. " * 2_500)) <= rules.LONGEST + 5
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,38 @@ _RELATIVE: tuple[tuple[re.Pattern[str], int], ...] = tuple(
     )
 )
 
+_OCCASIONS = (
+    r"(?:part(?:y|ies)|dinner|lunch|brunch|breakfast|cake|presents?|gifts?|cards?|trip|weekend|meal|drinks"
+    r"|celebrations?|bash"
+    r"|barbecue|bbq|do|concert|sale|outing|picnic|surprise)"
+)
+_FOR = r"(?:for|before|after|by|until|till|around|zum|zu|vor|nach|bis|para|por|antes|hasta|pour|avant|après)"
+_EVERY_YEAR = re.compile(
+    rf"(?<!\w)(?<!\w['’])(?:birthdays?|b-?days?|(?:wedding )?anniversar(?:y|ies)|name[ -]?days?"
+    rf"|saint's day)\b(?! {_OCCASIONS}\b)"
+    r"|\b(?:was|were|is) born\b|\bdate of birth\b|\b(?:every|each) (?:year|month|week|summer|winter|spring|autumn|fall"
+    rf"|{'|'.join((*ENGLISH_MONTHS, *(day for day, *_ in DAYS)))})\b|\b(?:yearly|annual|annually|once a year)\b"
+    r"|\b(?:geburtstage?|hochzeitstage?|jahrestage?|namenstage?|todestage?|jedes jahr|alle jahre|jährlich\w{0,2})\b"
+    r"|\b(?:cumpleaños|cumple|aniversario|onomástica|cada año|todos los años|anualmente|nació)\b"
+    r"|\b(?:anniversaires?|chaque année|tous les ans|né|née)\b"
+)
+_ONE_OCCASION = re.compile(
+    rf"\b{_FOR} (?:[\w'’]{{1,20}} ){{0,3}}(?:\d{{1,3}}(?:st|nd|rd|th|\.)? )?(?:wedding )?(?:birthday|b-?day"
+    rf"|anniversary|name[ -]?day|geburtstag"
+    r"|hochzeitstag|cumpleaños|aniversario|anniversaire)\b|\b(?:until|till|bis|hasta|jusqu)\b|\b(?:fiesta|regalo"
+    r"|fête|cadeau|tarta|gâteau) (?:de|d')"
+)
+_NUMBERED_DAY = re.compile(r"\b\d{1,2}[./]\d{1,2}(?:[./]|\b)")
+
+
+def recurs_on_a_day(text: str, said_at: datetime) -> bool:
+    """Return whether a text names a day that comes round again, such as a birthday, and not one occasion of it."""
+    plain = text[:MAX_CHARACTERS].lower().replace("’", "'")
+    if not _EVERY_YEAR.search(plain) or _ONE_OCCASION.search(plain):
+        return False
+    dated = any(pattern.search(plain) for pattern in (_DAY_MONTH, _MONTH_DAY, _NUMBERED_DAY))
+    return dated or date_ahead(text, said_at) is not None
+
 
 def date_ahead(text: str, said_at: datetime) -> datetime | None:
     """Return the end of the last date after `said_at` that a text names; None if it names none."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
+from keeps.base.text.sentences import split_sentences
+
 MAX_CHARACTERS = 400
-_SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
 _STATES = re.compile(
     r"\W{0,3}(?:i|i['’]\w{1,2}|we|we['’]\w{1,2}|my|our|ich|wir|mein\w{0,2}|unser\w{0,2}|yo|mi|mis|nuestr\w{1,2}|soy"
     r"|estoy|tengo|tenemos"
@@ -57,7 +58,7 @@ def only_asks(text: str) -> bool:
     """Return whether a short text consists of questions and requests, none of which begins with a statement."""
     if len(text) > MAX_CHARACTERS or (not _MARK.search(text) and not _ASKS.match(text)):
         return False
-    sentences = [stripped for sentence in _SENTENCE.findall(text) if (stripped := sentence.strip())]
+    sentences = [stripped for sentence in split_sentences(text) if (stripped := sentence.strip())]
     asked = [sentence for sentence in sentences if sentence.endswith(("?", "？", "؟")) or _ASKS.match(sentence)]
     stated = [sentence for sentence in sentences if sentence not in asked and len(sentence.split()) > _FRAGMENT_WORDS]
     return bool(asked) and not stated and not any(map(_also_states, asked))

@@ -16,6 +16,7 @@ import re
 from keeps.base.text.cues import Cue, fold
 from keeps.base.text.lasting import lasting_kind
 from keeps.base.text.names import DAYS, MONTHS
+from keeps.base.text.sentences import split_sentences
 
 _MONTHS = "|".join(month for month, *_ in MONTHS if month != "may")
 _DAYS = "|".join(day for day, *_ in DAYS)
@@ -65,7 +66,9 @@ _CHATTER = re.compile(
     r"(\W+\w+){0,2}\W*$",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+
+_AFTER_MARKS = "\"'” \n"
 
 
 def estimate_importance(content: str, role: str | None = None) -> float:
@@ -98,5 +101,6 @@ def is_chatter(content: str) -> bool:
 
 def asks_only(content: str) -> bool:
     """Return whether every sentence of a text is a question."""
-    sentences = [each for each in _SENTENCE.split(content.strip()) if each]
-    return bool(sentences) and all(each.rstrip("\"'” ").endswith("?") for each in sentences)
+    if not content.rstrip().rstrip(_AFTER_MARKS).endswith("?"):
+        return False
+    return all(each.rstrip(_AFTER_MARKS).endswith("?") for each in split_sentences(content) if each.strip())

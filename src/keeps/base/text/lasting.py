@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
+from keeps.base.text.answering import wishes_how_to_answer
 from keeps.base.text.cues import Cue, fold
-from keeps.base.text.names import SENTENCE_END
+from keeps.base.text.sentences import split_sentences
 
 MOST_CHARACTERS = 4_000
 _MOMENT = re.compile(
@@ -43,7 +44,7 @@ _KINDS: tuple[tuple[str, Cue], ...] = tuple(
             r"|reply|respond|talk)|at all times)\b"
             r"|^(?:and |but |also |so )?(?:please )?(?:always|never)\b|^(?:please )?(?:don't|do not)"
             r" (?:ever|use|call|suggest|mention|recommend|add|start|end|include|write|address|ask me)\b"
-            r"|\b(?:answer|reply|respond|write|talk|speak)(?: to me)? (?:only |always |just"
+            r"|\b(?<!small )(?:answer|reply|respond|write|talk|speak)(?: to me)? (?:only |always |just"
             r" )?(?:in|with|using|as)\b|^(?:please )?(?:call|address) me\b|\byou (?:can|may|should) call me\b"
             r"|^(?:please )?(?:use|keep|stop|avoid|skip|stick to|no more|leave"
             r" out|put|add|give|round|format)\b.{0,80}\b(?:always|only|answers?|replies|responses|messages|units|spelling|time"
@@ -129,10 +130,12 @@ def lasting_kind(text: str) -> str | None:
 
     None for a text that may fade.
     """
-    for sentence in SENTENCE_END.split(text[:MOST_CHARACTERS]):
+    for sentence in split_sentences(text[:MOST_CHARACTERS]):
         plain = " ".join(sentence.split()).replace("’", "'")
         if len(plain) < 8 or plain.endswith("?"):
             continue
+        if wishes_how_to_answer(plain):
+            return "instruction"
         folded = fold(plain)
         for kind, cue in _KINDS:
             if not cue.search(folded):
@@ -157,5 +160,5 @@ def lasting_kind(text: str) -> str | None:
 
 def is_passing(text: str) -> bool:
     """Return whether every sentence is about this moment, or asks for something once."""
-    sentences = [plain for each in SENTENCE_END.split(text[:MOST_CHARACTERS]) if (plain := each.strip())]
+    sentences = [plain for each in split_sentences(text[:MOST_CHARACTERS]) if (plain := each.strip())]
     return all(_MOMENT.search(each) or _ONCE.search(each) for each in sentences)

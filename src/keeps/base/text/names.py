@@ -1,8 +1,7 @@
-"""Names of months and days in English, German, Spanish and French, and the pattern of a sentence end."""
+"""Names of months and days in English, German, Spanish and French."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 MONTHS = (
@@ -32,7 +31,6 @@ ENGLISH_MONTHS = {name: number for number, (month, *_) in enumerate(MONTHS, 1) f
     "sept": 9
 }
 """The number of each month, by its name and its abbreviation."""
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def one_of(names: Iterable[str]) -> str:

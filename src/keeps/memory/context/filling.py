@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 
 from keeps.base.text.changes import may_change_something
+from keeps.base.text.secrets import public_texts
+from keeps.base.text.sentences import sentence_gaps
 from keeps.memory.context import pinned, sections
 from keeps.memory.context.asking import Asking
 from keeps.memory.context.budget import Offer, allocate, shares
@@ -86,7 +88,9 @@ def gather(
             )
             item.heading = heading
             gathered.items.append(item)
-    present = [note.text[:200] for note in notes.items if note.kind == "message"] if notes else []
+    messages = [note.text for note in notes.items if note.kind == "message"] if notes else []
+    shown = public_texts(messages)
+    present = [text[:200] for text, public in zip(messages, shown, strict=True) if text == public]
     for answer in answers:
         sections.of_hits(
             gathered,
@@ -231,7 +235,8 @@ class Filler:
         """
         close = FENCE_END if text.endswith(FENCE_END) else ""
         text = text.removesuffix(close)
-        ends = [match.end() for match in _CUTS.finditer(text[: most * CHARACTERS_A_TOKEN])]
+        beginning = text[: most * CHARACTERS_A_TOKEN]
+        ends = [match.end() for match in _CUTS.finditer(beginning)]
 
         def counted(end: int) -> int:
             return self._counter.count([f"- {text[:end].rstrip()}{CUT}{close}\n"])[0]
@@ -240,7 +245,8 @@ class Filler:
         if not fitting:
             return text + close, self._counter.count([f"- {text}{close}\n"])[0]
         end = ends[fitting - 1]
-        whole = next((each for each in reversed(ends[:fitting]) if text[each - 1 : each] in SENTENCE_ENDS), 0)
+        stops = (stop for stop, _ in sentence_gaps(beginning))
+        whole = max((stop for stop in stops if stop <= end and text[stop - 1] in SENTENCE_ENDS), default=0)
         end = whole if 2 * whole >= end else end
         return f"{text[:end].rstrip()}{CUT}{close}", counted(end)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, tzinfo
 from uuid import UUID
 
+from keeps.base.text.secrets import holds_a_secret
 from keeps.memory.context import sections
 from keeps.memory.context.budget import SHARES, WHOLE
 from keeps.memory.context.sections import Item
@@ -26,7 +27,7 @@ def items(rows: Sequence[Row], user_id: str, zone: tzinfo = UTC) -> list[Item]:
 
     They are read each time: a cache would depend on the asking agent and on every way in which a memory can disappear.
     """
-    memories = [memory_from_row(row) for row in rows]
+    memories = [memory_from_row(row) for row in rows if not holds_a_secret(row["content"])]
     every = [sections.as_item(memory, user_id, memory.importance, None, zone=zone) for memory in memories]
     once: dict[str, Item] = {}
     for item in every:

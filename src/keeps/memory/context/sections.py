@@ -14,9 +14,10 @@ from pydantic import JsonValue
 from keeps.base.text.asks import only_asks
 from keeps.base.text.changes import places_told, stand_beside, stated
 from keeps.base.text.fences import one_line, reads_like_an_instruction, shown
+from keeps.base.text.secrets import holds_a_secret, public_texts, without_secrets
+from keeps.base.text.small_talk import is_small_talk
 from keeps.base.text.trust import OUTDATED, Origin, is_quotation, origin_of
 from keeps.base.text.words import terms_of
-from keeps.memory.context.small_talk import is_small_talk
 from keeps.store.db.session import Row
 from keeps_client.models import Hit, Memory, Passage, SessionNotes, Source
 from keeps_client.models.context import SectionName
@@ -112,7 +113,10 @@ class Gathered:
 
 
 def of_notes(notes: SessionNotes | None, last: Last | None, zone: tzinfo = UTC) -> list[Item]:
-    """Return the notes of this conversation or, if it has just begun, of the last one; each statement once."""
+    """Return the notes of this conversation or, if it has just begun, of the last one; each statement once.
+
+    Secrets are left out: a question for one finds its memory.
+    """
     items: list[Item] = []
     seen: set[str] = set()
 
@@ -125,19 +129,24 @@ def of_notes(notes: SessionNotes | None, last: Last | None, zone: tzinfo = UTC) 
             items.append(Item("session", before + line, value, trusted=trusted, said=said_by_user, heading=heading))
 
     if last is not None:
-        for line in _lines(without_head(last.text)):
+        for line in _lines(without_secrets(without_head(last.text))):
             if is_small_talk(line.removeprefix(BY_AGENT)):
                 continue
             add(line, 1.0, trusted=last.trusted, heading=f"Last conversation ({last.at.astimezone(zone):%Y-%m-%d})")
     if notes is None:
         return items
     messages = [note for note in notes.items if note.kind == "message"]
-    for position, note in enumerate(messages, 1):  # If they do not all fit, the newest are kept.
-        add(note.text, 1.0 + position / len(messages), f"{_ROLES[note.role]}: ", trusted=note.role != "tool")
+    texts = public_texts(note.text for note in messages)
+    asked = False
+    for position, (note, text) in enumerate(zip(messages, texts, strict=True), 1):
+        if text and (asked or not is_small_talk(text)):  # If they do not all fit, the newest are kept.
+            add(text, 1.0 + position / len(messages), f"{_ROLES[note.role]}: ", trusted=note.role != "tool")
+        asked = note.text.rstrip().endswith("?")  # "Yes" then says something.
     for kind, title in (("decision", "Decided: "), ("action_item", "To do: "), ("tool_result", "Result: ")):
         for note in [note for note in notes.items if note.kind == kind][-6:]:
-            add(note.text, 0.9, title, trusted=note.role != "tool")
-    for line in _lines(notes.summary):
+            if text := without_secrets(note.text):
+                add(text, 0.9, title, trusted=note.role != "tool")
+    for line in _lines(without_secrets(notes.summary)):
         add(line, 1.0)
     return items
 
@@ -269,6 +278,7 @@ def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]], zone
             said=f"{_speaker(fields) or 'user'}: {one_line(row['content'])}" if origin == "own" else "",
         )
         for row, fields, origin in zip(rows, metadata, origins, strict=True)
+        if not holds_a_secret(row["content"])
         for at in (row["valid_from"].astimezone(zone),)
         for who in (f"{_speaker(fields) or _ROLES['user']} ({at:%Y-%m-%d})" if is_quotation(fields) else "",)
     ]

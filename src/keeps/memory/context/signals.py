@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from keeps.base.text.small_talk import is_small_talk
 from keeps.memory.context.followups import is_followup
-from keeps.memory.context.small_talk import is_small_talk
 from keeps.memory.context.times import Span, speaks_of_last_time, time_span
 
 __all__ = ["Signals", "foreign_span", "looks_foreign", "read_signals", "time_span"]

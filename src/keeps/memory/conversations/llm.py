@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from keeps.base.text.names import SENTENCE_END
+from keeps.base.text.sentences import split_sentences
 from keeps.memory.conversations.facts import USER, Fact
 from keeps.models.chat import ChatModel
 from keeps_client.models import Note
@@ -107,5 +107,5 @@ def quotation(text: str, value: str) -> str | None:
     whole = re.compile(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", re.IGNORECASE)
     if (at := whole.search(text)) is None:
         return None
-    sentence = next((each for each in SENTENCE_END.split(text) if whole.search(each)), None)
+    sentence = next((each for each in split_sentences(text) if whole.search(each)), None)
     return (sentence or text[max(0, at.start() - 100) : at.end() + 100]).strip()[:300]

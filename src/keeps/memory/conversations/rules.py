@@ -12,16 +12,18 @@ import unicodedata
 from dataclasses import replace
 from datetime import datetime
 
-from keeps.base.text.ahead import date_ahead
+from keeps.base.text.ahead import date_ahead, recurs_on_a_day
+from keeps.base.text.answering import wishes_how_to_answer
 from keeps.base.text.fences import reads_like_an_instruction
 from keeps.base.text.lasting import lasting_kind
-from keeps.base.text.names import SENTENCE_END
+from keeps.base.text.sentences import split_sentences
 from keeps.memory.conversations.facts import STATEMENT, USER, Fact
+from keeps.memory.conversations.introductions import introduced_name, is_made_up
 
 MAX_CHARACTERS = 5_000
 SHORT_MESSAGE = 200
-SHORTEST, LONGEST, LONGEST_CLAUSE = 8, 400, 200
-"""Length limits, in characters, of a sentence and of a clause that facts are read from."""
+SHORTEST, SHORTEST_NAMED, LONGEST, LONGEST_CLAUSE = 8, 5, 400, 200
+"""Length limits, in characters, of a sentence, of one with only a name, and of a clause that facts are read from."""
 _DOUBTFUL = re.compile(
     r"\?|[\"“”«»]|^[‘'>]|[\s(:][‘'](?=[^\W\d])"
     # Supposed, wished, planned.
@@ -105,14 +107,6 @@ _DAYS = (
 _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
     (attribute, re.compile(pattern), keyed_by_value)
     for attribute, pattern, keyed_by_value in (
-        (
-            "name",
-            (
-                rf"\b(?:[Mm]y (?:full )?name is|[Mm]y name['’]s|^[Cc]all me|I am called|I['’]m called)"
-                rf" (?P<value>{_DAYS}{_NAME}(?: (?:(?:de|van|von|der|den|la|al|bin|da|dos?) ){{0,2}}{_NAME}){{0,3}})"
-            ),
-            False,
-        ),
         (
             "residence",
             rf"{_I}{_NOW}(?:live|living|based|reside)(?: with my [a-z]{{2,12}})? in (?P<value>{_PLACE})",
@@ -258,7 +252,6 @@ _ENDED = {
     "drink": "liking",
     "use": "tool",
 }
-_ABBREVIATED = re.compile(r"(?:^|[\s(])(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Ft|No|vs|approx|[A-Z])\.$|str\.$", re.IGNORECASE)
 _CLAUSES = re.compile(r",? (?:and|but) (?=(?:I|[Mm]y|[Ww]e)\b)|[;,] (?=(?:I|my)\b)")
 """Start of a clause with its own subject: each is quoted separately, so that it can replace an older one."""
 _CLAUSE = re.compile(
@@ -313,6 +306,7 @@ _OF_ANSWERS = re.compile(
     r"|escribe|réponds|écris)\b",
     re.IGNORECASE,
 )
+_THIS_ONE = re.compile(r"\b(?:this|these) (?:one|time|\w{3,12})\b", re.IGNORECASE)
 _FIRST_PERSON = re.compile(
     r"\b(?:i|i['’]m|i['’]ve|my|me|ich|mein\w{0,2}|mir|mich|yo|soy|tengo|mi|estoy|me|je|j['’]ai|suis|mon|ma|mes)\b",
     re.IGNORECASE,
@@ -329,15 +323,18 @@ def read_facts(text: str, most: int | None = None, *, said_at: datetime | None =
     Long messages are excluded, since they may be pasted.
     """
     beginning = text[:MAX_CHARACTERS]
-    if _STRANGE.search(beginning):
+    if _STRANGE.search(beginning) and not wishes_how_to_answer(beginning):
         return []
     facts: list[Fact] = []
-    for sentence in _sentences(beginning):
-        if not SHORTEST <= len(sentence) <= LONGEST:
+    for sentence in (" ".join(each.split()) for each in split_sentences(beginning)):
+        if not SHORTEST_NAMED <= len(sentence) <= LONGEST:
             continue
         doubtful, is_narrated = _DOUBTFUL.search(sentence), _TOLD.search(sentence)
         for clause in _CLAUSES.split(sentence):
-            if len(clause) <= LONGEST_CLAUSE and not reads_like_an_instruction(clause):
+            if len(clause) > LONGEST_CLAUSE or reads_like_an_instruction(clause):
+                continue
+            facts += _introduction(clause, sentence)
+            if len(sentence) >= SHORTEST:
                 changed = [] if is_narrated else _changed(clause)
                 facts += changed or ([] if doubtful else _in_clause(clause))
         if said_at is not None and len(text) <= SHORT_MESSAGE and not any(fact.sentence in sentence for fact in facts):
@@ -345,6 +342,14 @@ def read_facts(text: str, most: int | None = None, *, said_at: datetime | None =
         if most is not None and len(facts) >= most:
             break
     return facts[:most]
+
+
+def _introduction(clause: str, sentence: str) -> list[Fact]:
+    """Return the user's name if a clause introduces them. Only what comes before it, or fiction, puts it in doubt."""
+    match = introduced_name(clause)
+    if match is None or _DOUBTFUL.search(sentence[: sentence.index(clause)]) or is_made_up(sentence):
+        return []
+    return [Fact(USER, "name", _tidy(match[match.lastgroup or 0]), clause)]
 
 
 def _statement(sentence: str, said_at: datetime) -> list[Fact]:
@@ -356,27 +361,19 @@ def _statement(sentence: str, said_at: datetime) -> list[Fact]:
     if len(plain) > LONGEST_CLAUSE or _SECRET.search(plain) or _ADDRESS.search(plain) or re.search(r"[?\"“”«»]", plain):
         return []
     kind = lasting_kind(plain)
-    answers = kind == "instruction" and _OF_ANSWERS.search(plain) is not None
+    answers = wishes_how_to_answer(plain) or (
+        kind == "instruction" and _OF_ANSWERS.search(plain) is not None and _THIS_ONE.search(plain) is None
+    )
     if reads_like_an_instruction(_FROM_NOW_ON.sub("", plain) if answers else plain):
         return []
     fact = Fact(USER, STATEMENT, sentence, sentence, keyed_by_value=True)
+    if recurs_on_a_day(plain, said_at):
+        return [] if _UNSURE.search(plain) else [fact]
     until = date_ahead(plain, said_at)
     if until is not None:  # Any sentence with a future date is an appointment, whatever else it states.
         return [] if _UNSURE.search(plain) else [replace(fact, until=until)]
     own = _FIRST_PERSON.search(plain) and not _DOUBTFUL.search(plain)
     return [fact] if answers or (own and kind == "health") else []
-
-
-def _sentences(text: str) -> list[str]:
-    """Return the sentences of a text. Abbreviations such as "Dr." do not end a sentence."""
-    sentences: list[str] = []
-    for sentence in SENTENCE_END.split(text):
-        piece = " ".join(sentence.split())
-        if sentences and len(sentences[-1]) <= LONGEST and _ABBREVIATED.search(sentences[-1][-12:]):
-            sentences[-1] = f"{sentences[-1]} {piece}"
-        else:
-            sentences.append(piece)
-    return sentences
 
 
 def _changed(clause: str) -> list[Fact]:

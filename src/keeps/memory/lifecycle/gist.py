@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from keeps.base.text.importance import asks_only, estimate_importance, is_chatter
-from keeps.base.text.names import SENTENCE_END
+from keeps.base.text.sentences import split_sentences
 from keeps.base.text.trust import origin_of
 from keeps.memory.memories.types import MemoryRow
 from keeps_client.models import NewMemory
@@ -40,7 +40,7 @@ _OWN = re.compile(r"\b(?:my|our|i|i['’](?:m|ve|d|ll)|we|me|us)\b", re.IGNORECA
 def telling_sentences(text: str) -> list[str]:
     """Return the sentences of a text that a later question could ask about."""
     sentences: list[str] = []
-    for sentence in SENTENCE_END.split(text[:8_000]):
+    for sentence in split_sentences(text[:8_000]):
         plain = " ".join(sentence.split())
         if len(plain.split()) < 3 or len(plain) > MOST_CHARACTERS or is_chatter(plain):
             continue

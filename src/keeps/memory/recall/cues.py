@@ -11,6 +11,7 @@ from datetime import datetime
 
 from keeps.base.text.languages import ENGLISH, stop_words
 from keeps.base.text.names import ENGLISH_MONTHS, one_of
+from keeps.base.text.sentences import split_sentences
 from keeps.base.text.words import words_of
 
 _MONTH = one_of(ENGLISH_MONTHS)
@@ -54,7 +55,6 @@ _STATED = re.compile(
     r"|objection|distaste|fan)\b|\bmy (?:\w+ )?(?:favou?rite|preference|preferred|diet|allergy)",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[^.!?]+[.!?]?")
 
 
 def is_personal(query: str) -> bool:
@@ -74,8 +74,8 @@ def states_preference(opening: str, role: str | None) -> bool:
     """Return whether the first three sentences of a memory state a like, a need, an aversion or a rule."""
     if role in ("assistant", "system", "tool"):
         return False
-    sentences = _SENTENCE.findall(opening.replace("\u2019", "'"))[:3]
-    return any(_STATED.search(sentence) for sentence in sentences if not sentence.endswith("?"))
+    sentences = split_sentences(opening.replace("\u2019", "'"))[:3]
+    return any(_STATED.search(sentence) for sentence in sentences if not sentence.rstrip().endswith("?"))
 
 
 def dates_in(query: str) -> list[tuple[int | None, int | None, int | None]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from keeps.base.text.asks import only_asks
 from keeps.base.text.changes import ALIKE, Stated, places_told, replaces, stated, tells_anew
+from keeps.base.text.small_talk import is_small_talk
 from keeps.base.text.trust import is_quotation, origin_of
 from keeps.base.unchecked import unchecked
 from keeps.memory.recall.ranking import Ranking
@@ -84,6 +85,12 @@ def without_repeats(hits: Sequence[Hit]) -> list[Hit]:
         is_quoted[statement] = quotation or is_quoted.get(statement, False)
         first.append(hit)
     return first
+
+
+def without_small_talk(hits: Sequence[Hit], query: str) -> list[Hit]:
+    """Drop messages such as "Noted." unless there is nothing else, or the query is one itself."""
+    telling = [hit for hit in hits if hit.memory.content_type != "message" or not is_small_talk(hit.memory.content)]
+    return telling if telling and not is_small_talk(query) else list(hits)
 
 
 def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from keeps.base.text.sentences import sentence_gaps
 from keeps.base.text.words import terms_of
 
 LONG_CHARACTERS = 1_000
@@ -18,9 +19,7 @@ KEEPS_AT_LEAST = 0.9
 LONG_SENTENCE = 600
 """Maximum characters of a sentence. A longer one is treated as a list, and each of its lines is a sentence."""
 Span = tuple[int, int]
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n[^\S\n]*\n\s*|(?<=[。！？｡।॥؟۔።])(?![。！？」』”）)])\s*")
 _LINE_END = re.compile(r"\n\s*")
-_END = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？｡।॥؟۔።])(?![。！？」』”）)])\s*")
 
 
 def best_passage(
@@ -96,8 +95,7 @@ def sentences_of(text: str) -> list[Span]:
     """
     spans: list[Span] = []
     start = 0
-    for gap in [*_SENTENCE_END.finditer(text), None]:
-        end = len(text) if gap is None else gap.start()
+    for end, following in [*sentence_gaps(text, wrapped=True), (len(text), len(text))]:
         if end - start <= LONG_SENTENCE:
             spans.append((start, end))
         else:
@@ -105,7 +103,7 @@ def sentences_of(text: str) -> list[Span]:
                 spans.append((start, line.start()))
                 start = line.end()
             spans.append((start, end))
-        start = end if gap is None else gap.end()
+        start = following
     return [span for span in spans if text[span[0] : span[1]].strip()] or [(0, len(text))]
 
 
@@ -138,6 +136,5 @@ def _best(nearest: npt.NDArray[np.float32], sizes: npt.NDArray[np.int64], weight
 
 
 def _sentences(text: str) -> list[Span]:
-    starts = [0, *(gap.end() for gap in _END.finditer(text))]
-    ends = [*(gap.start() for gap in _END.finditer(text)), len(text)]
-    return list(zip(starts, ends, strict=True))
+    gaps = list(sentence_gaps(text))
+    return list(zip([0, *(end for _, end in gaps)], [*(begin for begin, _ in gaps), len(text)], strict=True))

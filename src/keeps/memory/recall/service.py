@@ -34,6 +34,7 @@ from keeps.memory.recall.hits import (
     later_statements,
     with_newer,
     without_repeats,
+    without_small_talk,
 )
 from keeps.memory.recall.index_source import serves
 from keeps.memory.recall.indexes import AudienceIndexes
@@ -244,7 +245,8 @@ class RecallService:
             failed += [] if read else ["reranker"]
             if time.perf_counter() - reranking_started > LOOKED_AT_AGAIN_SECONDS:
                 memories = await self._still_there(scope, ranking, memories, now)
-        hits = without_repeats(hits_of(ranking, memories, end_of_first(ranking, request.limit)))[: request.limit]
+        hits = without_repeats(hits_of(ranking, memories, end_of_first(ranking, request.limit)))
+        hits = without_small_talk(hits, request.query)[: request.limit]
         if query is not None and query.tokens is not None:
             passages = await self._passages(hits, ranking, query)
             hits = [

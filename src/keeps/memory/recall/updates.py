@@ -17,7 +17,7 @@ from datetime import datetime
 from itertools import permutations
 from uuid import UUID
 
-from keeps.base.text.names import SENTENCE_END
+from keeps.base.text.sentences import split_sentences
 from keeps.base.text.words import terms_of
 from keeps_client.models import Memory
 
@@ -193,7 +193,7 @@ def asked_kinds(question: str) -> list[str]:
 def announces_change(opening: str) -> bool:
     """Return whether one of the first three sentences announces a change and contains a number."""
     return any(
-        _CHANGE.search(each) and re.search(_NUMBER, each, re.IGNORECASE) for each in SENTENCE_END.split(opening)[:3]
+        _CHANGE.search(each) and re.search(_NUMBER, each, re.IGNORECASE) for each in split_sentences(opening)[:3]
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from keeps.base.text.names import SENTENCE_END
+from keeps.base.text.sentences import sentence_gaps
 from keeps.sources.documents.parsers import Block, Kind
 
 MAX_TOKENS, OVERLAP_TOKENS, LEAST_TOKENS = 256, 32, 64
@@ -185,10 +185,10 @@ def _pieces(text: str, members: Sequence[tuple[Block, int]], count: Counter, roo
 
 def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
     start = begin
-    for gap in SENTENCE_END.finditer(text, begin, end):
-        if gap.start() > start:
-            yield start, gap.start()
-        start = gap.end()
+    for stop, following in sentence_gaps(text, begin, end):
+        if stop > start:
+            yield start, stop
+        start = following
     if start < end:
         yield start, end
 

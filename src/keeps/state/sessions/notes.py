@@ -14,6 +14,9 @@ from datetime import datetime, timedelta
 from keeps.base.text.fences import one_line
 from keeps.base.text.forms import cut_at
 from keeps.base.text.importance import estimate_importance
+from keeps.base.text.secrets import public_texts, without_secrets
+from keeps.base.text.sentences import split_sentences
+from keeps.base.text.small_talk import is_small_talk
 from keeps_client.models import Note, SessionNotes
 from keeps_client.models.conversations import NoteKind
 
@@ -43,7 +46,6 @@ _ACTION = re.compile(
     re.IGNORECASE,
 )
 _FAILED = re.compile(r"\b(?:error|exception|traceback|failed|not found|timed? ?out|denied|null|none)\b", re.IGNORECASE)
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
 
 
 def empty(session_id: str, now: datetime, kept: timedelta = KEPT) -> SessionNotes:
@@ -82,10 +84,10 @@ def summarise(summary: str, messages: Sequence[Note]) -> str:
     Above its maximum length, the least important lines are dropped.
     """
     lines = [line.removeprefix("- ") for line in summary.splitlines() if line]
-    for message in messages:
+    for message, text in zip(messages, public_texts(message.text for message in messages), strict=True):
         if message.role in ("system", "tool"):
             continue
-        for sentence in _sentences(message.text):
+        for sentence in _sentences(text):
             if _weight(sentence, message.role) > _PLAIN and sentence not in lines:
                 lines.append(sentence if message.role == "user" else f"(agent) {sentence}")
     while sum(len(each) + 3 for each in lines) > SUMMARY_CHARACTERS:
@@ -94,17 +96,22 @@ def summarise(summary: str, messages: Sequence[Note]) -> str:
 
 
 def digest(notes: SessionNotes) -> str:
-    """Return a conversation in a few lines: its summary, decisions and action items, or else its last messages."""
-    lines = notes.summary.splitlines()
+    """Return a conversation in a few lines: its summary, decisions and action items, or else its last messages.
+
+    Secrets are left out, since the lines are shown without a question about them.
+    """
+    lines = without_secrets(notes.summary).splitlines()
     for kind, title in (("decision", "Decided: "), ("action_item", "To do: ")):
         lines += [
             title + one_line(note.text) for note in notes.items if note.kind == kind and f"- {note.text}" not in lines
         ]
     if not lines:
         said = [note for note in notes.items if note.kind == "message" and note.role in ("user", "assistant")]
+        texts = public_texts(note.text for note in said)
         lines = [
-            one_line(note.text) if note.role == "user" else f"(agent) {one_line(note.text)}"
-            for note in said[-DIGESTED:]
+            one_line(text) if note.role == "user" else f"(agent) {one_line(text)}"
+            for note, text in [*zip(said, texts, strict=True)][-DIGESTED:]
+            if text and not is_small_talk(text)
         ]
     return "\n".join(lines)
 
@@ -122,18 +129,19 @@ def _weight_of_line(line: str) -> float:
 
 
 def _sentences(text: str) -> list[str]:
-    return [stripped for each in _SENTENCE.findall(text[:4_000]) if 20 <= len(stripped := each.strip(" -*\n\t")) <= 400]
+    return [stripped for each in split_sentences(text[:4_000]) if 20 <= len(stripped := each.strip(" -*\n\t")) <= 400]
 
 
 def _worth_noting(message: Note) -> Note | None:
     kind: NoteKind
     if message.role == "tool":
-        if len(message.text) < 3 or _FAILED.search(message.text[:500]):
+        result = without_secrets(message.text)
+        if len(result) < 3 or _FAILED.search(result[:500]):
             return None
-        return message.model_copy(update={"kind": "tool_result", "text": _cut(message.text)})
+        return message.model_copy(update={"kind": "tool_result", "text": _cut(result)})
     if message.role == "system":
         return None
-    for sentence in _sentences(message.text):
+    for sentence in _sentences(without_secrets(message.text)):
         if sentence.endswith("?"):
             continue
         kind = "decision" if _DECISION.search(sentence) else "action_item" if _ACTION.search(sentence) else "message"

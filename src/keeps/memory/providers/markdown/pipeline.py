@@ -14,11 +14,11 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from keeps.base.text.sentences import split_sentences
 from keeps.base.text.words import count_terms
 from keeps.memory.graph.finding import find_names
 from keeps_client.errors import ValidationFailedError
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _PROFILE = re.compile(
     r"\b(my name is|i am|i'm|i live|i work|i like|i love|i hate|i prefer|i'm allergic|allergic to|my"
     r" (?:wife|husband|son|daughter|mother|father|birthday|home|job)"
@@ -81,7 +81,7 @@ def extract(text: str) -> list[tuple[str, str]]:
     Raises ValidationFailedError for more than `MOST_STATEMENTS`.
     """
     statements: list[tuple[str, str]] = []
-    for sentence in _SENTENCE.split(text):
+    for sentence in split_sentences(text):
         plain = sentence.strip()
         if plain:
             category = "event" if _EVENT.search(plain) else "profile" if _PROFILE.search(plain) else "activity"
