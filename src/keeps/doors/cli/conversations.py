@@ -29,6 +29,8 @@ app.add_typer(sources, name="sources")
 app.add_typer(audit, name="audit")
 Session = Annotated[str | None, typer.Option("--session", "-s", help="The conversation.")]
 SessionId = Annotated[str, typer.Argument(help="The conversation.")]
+ALWAYS = "# Always: put this before the conversation"
+FOR_THIS_QUESTION = "# For this question: put this at the end"
 
 
 @command(app)
@@ -48,7 +50,10 @@ async def context(
         bool, typer.Option(help="How it came about: sources, times, what was left out and why.")
     ] = False,
 ) -> Answer:
-    """Print the context for a prompt: Markdown within a budget of tokens."""
+    """Print the context for a prompt: Markdown within a budget of tokens.
+
+    Two parts: what the model is told whatever is asked (`stable` in --json), and what this question found (`volatile`).
+    """
     result = await memory.context(
         query,
         session_id=session,
@@ -59,7 +64,10 @@ async def context(
     )
 
     def text() -> None:
-        if result.text:
+        parts = {ALWAYS: result.stable, FOR_THIS_QUESTION: result.volatile}
+        if shown := [f"{head}\n{part}" for head, part in parts.items() if part]:
+            print("\n\n".join(shown))
+        elif result.text:
             print(result.text)
         else:
             err.print("Nothing is known that would help, or needed. [dim]Is it the right --tenant and --user?[/]")
