@@ -84,6 +84,19 @@ def test_the_readmes_curl_lines_work_word_for_word(served: Served) -> None:
     assert answers[2]["version"] == 1
 
 
+def test_what_curl_stores_is_found_as_the_readme_goes_on(cli: Cli, served: Served) -> None:
+    (exported,) = re.findall(r"^export (KEEPS_TENANT_ID=\S+) (KEEPS_USER_ID=\S+)", README, re.MULTILINE)
+    who = dict(each.split("=") for each in exported)
+    assert "peanuts" in cli("recall", "What is Alice allergic to?", **who).stdout
+
+
+def test_server_says_that_variables_of_a_caller_have_no_effect(cli: Cli) -> None:
+    service = Served(cli, KEEPS_TENANT_ID="acme", KEEPS_USER_ID="alice")
+    service.stop()
+    assert "KEEPS_TENANT_ID, KEEPS_USER_ID: not used by the server" in service.banner
+    assert "X-Tenant-ID, X-User-ID" in service.banner
+
+
 def test_the_readmes_sdk_lines_work_word_for_word(served: Served) -> None:
     (block,) = [each for each in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "MemoryClient" in each]
     done = subprocess.run(

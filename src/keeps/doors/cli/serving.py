@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import time
@@ -104,6 +105,7 @@ def _serve(
 
     mode = auth_of(settings)
     configure_logs(settings.log_level)
+    _warn_of_scope()
     listener = _listen(settings.host, settings.port)
     config = uvicorn.Config(
         application,
@@ -222,6 +224,21 @@ def _listen(host: str, port: int) -> socket.socket:
             f"cannot listen on {host}:{port} ({error.strerror}); choose another with --host and --port"
         ) from None
     return listener
+
+
+def _warn_of_scope() -> None:
+    """Warn that variables which name a caller have no effect on a server."""
+    from keeps.base.telemetry.logs import log
+
+    headers = {"KEEPS_TENANT_ID": "X-Tenant-ID", "KEEPS_USER_ID": "X-User-ID", "KEEPS_AGENT_ID": "X-Agent-ID"}
+    if not (ignored := [name for name in headers if os.environ.get(name)]):
+        return
+    asked = ", ".join(headers[name] for name in ignored)
+    text = f"{', '.join(ignored)}: not used by the server; each request says who asks ({asked})"
+    if err.is_terminal:
+        err.print(f"[yellow]{text}[/]")
+    else:
+        log().warning(text)
 
 
 def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers: int, *, ui: bool) -> None:
