@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,3 +33,57 @@ def test_context_prints_what_a_prompt_needs(cli: Cli) -> None:
     assert "restores clocks" in found
     as_json = cli.json("context", "hello", "--user", "prompted")
     assert as_json["stable"].startswith("<!--")
+
+
+def test_export_names_what_it_wrote(cli: Cli, tmp_path: Path) -> None:
+    who = ("--tenant", "exported", "--user", "alice")
+    cli("say", "s", "I live in Leeds.", *who)
+    file = tmp_path / "all.jsonl"
+    assert re.search(r"2 memories, .*1 session", cli("export", str(file), "--tenant", "exported").stderr)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    piped = cli("export", "-", "--tenant", "exported")
+    assert piped.stdout == file.read_text()
+    assert [each.name for each in tmp_path.iterdir()] == ["all.jsonl"]
+    file.write_text("precious")
+    assert "--force" in cli("export", str(file), "--tenant", "exported", code=1).stderr
+    cli("export", str(file), "--tenant", "exported", "--force")
+    assert "Leeds" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "expected"),
+    [
+        (("--tenant", "exported", "--user", "alice"), 2, "--only-user alice"),
+        (("--tenant", "nosuch"), 1, "tenant nosuch has nothing to export"),
+        (("--tenant", "exported", "--only-user", "nobody"), 1, "user nobody of tenant exported"),
+        (("--tenant", "exported", "--user", "nobody", "--format", "markdown"), 1, "user nobody of tenant exported"),
+    ],
+)
+def test_export_of_nothing_writes_no_file(
+    cli: Cli, tmp_path: Path, options: tuple[str, ...], code: int, expected: str
+) -> None:
+    cli("remember", "Something.", "--tenant", "exported", "--user", "alice")
+    assert expected in cli("export", str(tmp_path / "out"), *options, code=code).stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_import_counts_lines_that_differ(cli: Cli, tmp_path: Path) -> None:
+    who = ("--tenant", "edited", "--user", "alice")
+    for text in ("Alice lives in Leeds.", "Alice rows on Sundays."):
+        cli("remember", text, *who)
+    cli("call", "create_plan", "plan_id=p", "goal_event=trip", *who)
+    cli("call", "set_plan_state", "plan_id=p", "key=k", "value=1", *who)
+    file = tmp_path / "all.jsonl"
+    cli("export", str(file), "--tenant", "edited")
+    again = cli("import", str(file), "--tenant", "edited")
+    assert "0 stored · 4 there already · 0 failed" in again.stdout
+    file.write_text(file.read_text().replace("lives in Leeds", "lives in York").replace('"value": 1', '"value": 2'))
+    for options in ((), ("--dry-run",)):
+        edited = cli("import", str(file), "--tenant", "edited", *options)
+        assert "2 there already · 2 differs" in edited.stdout
+        assert "keeps forget ID --hard" in edited.stderr
+    (leeds,) = [each for each in cli.json("list", *who)["items"] if "Leeds" in each["content"]]
+    cli("forget", leeds["memory_id"], "--hard", *who)
+    assert "1 stored" in cli("import", str(file), "--tenant", "edited").stdout
+    assert "York" in cli("list", *who).stdout
+    assert "leave it out" in cli("import", str(file), *who, code=2).stderr

@@ -70,6 +70,7 @@ class HttpAdmin(Admin):
             total = ImportSummary(
                 stored=total.stored + part.stored,
                 unchanged=total.unchanged + part.unchanged,
+                differs=total.differs + part.differs,
                 failed=total.failed + part.failed,
                 errors=[*total.errors, *part.errors],
             )

@@ -69,6 +69,7 @@ class HttpAdmin(Admin):
             total = ImportSummary(
                 stored=total.stored + part.stored,
                 unchanged=total.unchanged + part.unchanged,
+                differs=total.differs + part.differs,
                 failed=total.failed + part.failed,
                 errors=[*total.errors, *part.errors],
             )

@@ -155,14 +155,20 @@ def _wrap(function: Callable[..., Any], may_make: bool) -> Callable[..., None]:
     takes_json = any(parameter.name == "as_json" for parameter in own)
     added: dict[str, tuple[Any, Any]] = {} if takes_json else {"as_json": (Json, False)}
     added = (added if signature.return_annotation is Answer else {}) | options
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own] + [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, (kind, default) in added.items()
-    ]
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = (
+        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
+        + [context]
+        + [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, (kind, default) in added.items()
+        ]
+    )
 
     @functools.wraps(function)
     def wrapped(**given: Any) -> None:
-        target = Target(**{name: given.pop(name) for name in options}, may_make=may_make)
+        typed = _typed(given.pop("context"))
+        target = Target(**{name: given.pop(name) for name in options}, typed=typed, may_make=may_make)
         as_json = bool(given["as_json"] if takes_json else given.pop("as_json", False))
         if inspect.iscoroutinefunction(function):
             answer = asyncio.run(_run(function, given, target, opened))
@@ -175,6 +181,12 @@ def _wrap(function: Callable[..., Any], may_make: bool) -> Callable[..., None]:
     )
     wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return wrapped
+
+
+def _typed(context: typer.Context) -> frozenset[str]:
+    """Return the names of the options that were typed on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return frozenset(name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE")
 
 
 async def _run(function: Callable[..., Any], arguments: dict[str, Any], target: Target, opened: frozenset[str]) -> Any:

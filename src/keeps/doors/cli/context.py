@@ -114,6 +114,8 @@ class Target:
     tenant: str = DEFAULT_TENANT_ID
     user: str = DEFAULT_USER_ID
     agent: str | None = None
+    typed: frozenset[str] = frozenset()
+    """The options that were typed, not taken from the environment or a default."""
     may_make: bool = False
     """True if the command may be the first in a new home."""
 
