@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -155,6 +156,18 @@ def test_keys_are_made_used_and_revoked(cli: Cli) -> None:
         service.stop()
     assert "revoked" in cli("keys", "list", "--tenant", "keyed").stdout
     assert "no role" in cli("keys", "make", "x", "--role", "king", code=2).stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2")])
+@pytest.mark.parametrize("times", [1, 4])
+def test_ctrl_c_stops_the_server_in_one_line(cli: Cli, times: int, options: tuple[str, ...]) -> None:
+    service = Served(cli, *options)
+    for _ in range(times):
+        service.process.send_signal(signal.SIGINT)
+    _, rest = service.process.communicate(timeout=60)
+    (line,) = rest.splitlines()
+    assert json.loads(line)["event"] == "stopped"
+    assert service.process.returncode == 130
 
 
 def test_a_token_is_made_for_development(cli: Cli) -> None:

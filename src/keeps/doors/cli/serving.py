@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.util import find_spec
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated, Any
@@ -100,6 +100,7 @@ def _serve(
     import uvicorn
 
     from keeps.base.telemetry.logs import configure_logs, log
+    from keeps.doors.cli.workers import serve_alone, serve_by_workers
     from keeps.doors.server.app import auth_of
     from keeps.doors.server.protocol import GuardedProtocol
 
@@ -123,25 +124,17 @@ def _serve(
         timeout_worker_healthcheck=60,
     )
 
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                _banner(settings, mode, listener, workers, ui=application.console is not None)
-                if opened is not None:
-                    opened(f"http://{settings.host}:{listener.getsockname()[1]}/ui/")
+    def ready() -> None:
+        _banner(settings, mode, listener, workers, ui=application.console is not None)
+        if opened is not None:
+            opened(f"http://{settings.host}:{listener.getsockname()[1]}/ui/")
 
     started_at = time.monotonic()
-    if workers > 1:
-        from keeps.doors.cli.workers import serve_by_workers
-
-        started = serve_by_workers(
-            config, listener, partial(_banner, settings, mode, listener, workers, ui=application.console is not None)
-        )
-    else:
-        server = Server(config)
-        server.run([listener])
-        started = server.started
+    # Before and after uvicorn listens to Ctrl-C, too, nothing but it ends the server.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    started, interrupted = (serve_by_workers if workers > 1 else serve_alone)(config, listener, ready)
+    if interrupted:
+        raise KeyboardInterrupt
     if err.is_terminal:
         err.print("Keeps has stopped" if started else "")
     elif started:
