@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keeps.base.clock import utc_now
-from keeps.doors.cli.command import Answer, command, print_table, table
+from keeps.doors.cli.command import Answer, command, group, print_table, table
 from keeps.doors.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Target, err, out
 from keeps.store.access.roles import ORDER
 from keeps_client.errors import ValidationFailedError
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from keeps_client.models import ErasureReceipt, KeyInfo, TenantInfo
 
 app = typer.Typer()
-keys = typer.Typer(no_args_is_help=True)
-tenants = typer.Typer(no_args_is_help=True)
+keys = group()
+tenants = group()
 app.add_typer(keys, name="keys")
 app.add_typer(tenants, name="tenants")
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]

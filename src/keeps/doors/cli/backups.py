@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keeps.base.clock import utc_now
-from keeps.doors.cli.command import Answer, command, print_table
+from keeps.doors.cli.command import Answer, command, group, print_table
 from keeps.doors.cli.context import Home, err, out
 from keeps.memory.transfer.service import TransferService
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from keeps.operate.backups.restoring import Checked, Restored
 
 app = typer.Typer()
-backup = typer.Typer(no_args_is_help=True)
+backup = group()
 app.add_typer(backup, name="backup")
 From = Annotated[
     Path | None, typer.Option("--from", help="The folder of backups; by default that of the home.", show_default=False)

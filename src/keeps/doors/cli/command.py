@@ -33,9 +33,15 @@ from keeps.doors.cli.context import (
     err,
     out,
 )
+from keeps.doors.cli.lazy import Group
 
 T = TypeVar("T")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def group() -> typer.Typer:
+    """Return a group of commands, which suggests one for a word that is none."""
+    return typer.Typer(cls=Group, no_args_is_help=True)
 
 
 @dataclass(frozen=True, slots=True)

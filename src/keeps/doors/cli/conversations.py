@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Table
 
-from keeps.doors.cli.command import Answer, command, lines
+from keeps.doors.cli.command import Answer, command, group, lines
 from keeps.doors.cli.context import Target, err, out
 from keeps_client.checked import validated
 from keeps_client.errors import ValidationFailedError
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from keeps_client.models import ContextResult, Insights
 
 app = typer.Typer()
-sources = typer.Typer(no_args_is_help=True)
-audit = typer.Typer(no_args_is_help=True)
+sources = group()
+audit = group()
 app.add_typer(sources, name="sources")
 app.add_typer(audit, name="audit")
 Session = Annotated[str | None, typer.Option("--session", "-s", help="The conversation.")]

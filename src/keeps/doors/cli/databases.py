@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, lines, print_table
+from keeps.doors.cli.command import Answer, command, group, lines, print_table
 from keeps.doors.cli.context import Target, err, out
 from keeps.memory.transfer.erasure import TenantService
 from keeps.sources.databases.service import DatabaseService
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from keeps_client.models.databases import AskedBy, QueryAudit
 
 app = typer.Typer()
-databases = typer.Typer(no_args_is_help=True)
-secrets = typer.Typer(no_args_is_help=True)
+databases = group()
+secrets = group()
 app.add_typer(databases, name="databases")
 app.add_typer(secrets, name="secrets")
 Name = Annotated[str, typer.Argument(help="What it is called here.")]

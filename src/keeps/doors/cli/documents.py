@@ -11,7 +11,7 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, lines, progress
+from keeps.doors.cli.command import Answer, command, group, lines, progress
 from keeps.doors.cli.context import Json, err, out
 from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError, ValidationFailedError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from keeps_client.models.documents import FolderStep
 
 app = typer.Typer()
-documents = typer.Typer(no_args_is_help=True)
+documents = group()
 app.add_typer(documents, name="documents")
 PassageTokens = Annotated[
     int | None, typer.Option("--passage-tokens", help="How long a passage is at most, 64 to 508; as before, or 256.")

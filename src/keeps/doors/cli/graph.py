@@ -12,7 +12,7 @@ import typer
 from pydantic import JsonValue
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, json_object, lines, more, table
+from keeps.doors.cli.command import Answer, command, group, json_object, lines, more, table
 from keeps.doors.cli.context import Target, err, in_process
 from keeps.memory.graph.reading import Reader
 from keeps_client.errors import NotFoundError, ValidationFailedError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from keeps_client.models import Entity, Traversal
 
 app = typer.Typer()
-graph = typer.Typer(no_args_is_help=True)
+graph = group()
 app.add_typer(graph, name="graph")
 EntityName = Annotated[str, typer.Argument(help="A name, an alias or an id.")]
 Types = Annotated[list[str] | None, typer.Option("--relation", help="Only edges of this type; repeat for more.")]

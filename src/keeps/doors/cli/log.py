@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, lines, table
+from keeps.doors.cli.command import Answer, command, group, lines, table
 from keeps.doors.cli.context import Json, Target, err, out
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from keeps_client.models import Event, Verification
 
 app = typer.Typer()
-events = typer.Typer(no_args_is_help=True)
-webhooks = typer.Typer(no_args_is_help=True)
+events = group()
+webhooks = group()
 app.add_typer(events, name="events")
 app.add_typer(webhooks, name="webhooks")
 Types = Annotated[

@@ -31,12 +31,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 @app.callback(invoke_without_command=True)
 def common(
-    show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True),
+    show: bool = typer.Option(False, "--version", "-V", help="Print the version.", is_eager=True),
     config: Path | None = typer.Option(  # noqa: B008
         None, "--config", help="Settings file, instead of keeps.toml in the home.", envvar="KEEPS_CONFIG"
     ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, lines
+from keeps.doors.cli.command import Answer, command, group, lines
 from keeps.doors.cli.context import err
 from keeps_client.errors import ValidationFailedError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from keeps_client.models.memories import Visibility
 
 app = typer.Typer()
-tools = typer.Typer(no_args_is_help=True)
+tools = group()
 app.add_typer(tools, name="tools")
 NO_TOOLS = "No tools. [dim]`keeps tools add` or `keeps tools import` adds some.[/]"
 Private = Annotated[bool, typer.Option("--private", help="Only for this user; else for the tenant.")]
