@@ -132,7 +132,7 @@ def test_tenants_and_users_are_apart(cli: Cli) -> None:
 def test_errors_say_what_to_do_and_set_the_exit_code(cli: Cli) -> None:
     assert "validation_failed" in cli("remember", "", code=2).stderr
     assert "not_found" in cli("get", "01890000-0000-7000-8000-000000000000", code=1).stderr
-    assert "not a UUID" in cli("get", "nonsense", code=2).stderr
+    assert "give the whole id" in cli("get", "nonsense", code=2).stderr
     assert "unknown field" in cli("list", "--filters", '{"colour": {"eq": 1}}', code=2).stderr
     assert "not JSON" in cli("list", "--filters", "{", code=2).stderr
     cli("remember", code=2)

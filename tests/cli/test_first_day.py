@@ -87,3 +87,35 @@ def test_import_counts_lines_that_differ(cli: Cli, tmp_path: Path) -> None:
     assert "1 stored" in cli("import", str(file), "--tenant", "edited").stdout
     assert "York" in cli("list", *who).stdout
     assert "leave it out" in cli("import", str(file), *who, code=2).stderr
+
+
+def test_beginning_of_an_id_is_enough(cli: Cli, tmp_path: Path) -> None:
+    who = ("--tenant", "ids", "--user", "alice")
+    whole = cli.json("remember", "My passport is in the desk.", *who)["memory_id"]
+    begins = whole[:13]
+    assert "passport" in cli("get", begins, *who).stdout
+    assert cli.json("update", begins.upper(), "--tag", "papers", *who)["memory_id"] == whole
+    assert cli.json("forget", begins, *who)["status"] == "forgotten"
+    assert "memory.deleted" in cli("history", begins, *who).stdout
+    assert cli.json("restore", begins, *who)["status"] == "restored"
+    assert "give the whole id" in cli("forget", "passport", *who, code=2).stderr
+    assert "give the whole id" in cli("get", whole[:7], *who, code=2).stderr
+    assert "none of your memories" in cli("get", "00000000", *who, code=1).stderr
+    assert "none of your memories" in cli("get", begins, "--tenant", "ids", "--user", "bob", code=1).stderr
+    file = tmp_path / "ids.jsonl"
+    cli("export", str(file), "--tenant", "ids")
+    other = whole[:-1] + ("1" if whole[-1] == "0" else "0")
+    line = re.sub(r'"content_hash": "[^"]*", ', "", file.read_text())
+    file.write_text(line.replace(whole, other).replace("passport", "ticket"))
+    assert "1 stored" in cli("import", str(file), "--tenant", "ids").stdout
+    assert "several ids begin with" in cli("forget", whole[:8], *who, code=2).stderr
+
+
+def test_unknown_user_is_named(cli: Cli) -> None:
+    cli("remember", "One.", "--tenant", "peopled", "--user", "alice")
+    for words in (("list",), ("recall", "tea")):
+        shown = cli(*words, "--tenant", "peopled", "--user", "nobody").stdout
+        assert "user nobody of tenant peopled has no memories" in shown
+        assert "keeps tenants users" in shown
+    assert cli("tenants", "users", "--tenant", "peopled").stdout.splitlines() == ["alice"]
+    assert "No users in tenant nosuch" in cli("tenants", "users", "--tenant", "nosuch").stdout

@@ -73,7 +73,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "operations": ("jobs", "What background jobs did to a tenant: list, show, undo."),
     "jobs": ("jobs", "The worker's queue: what waits, dead letters, retry."),
     "keys": ("administration", "API keys of a tenant: make, list, revoke."),
-    "tenants": ("cells", "Tenants: list, quota, erase; and erasure of a user."),
+    "tenants": ("cells", "Tenants: list, users, quota, erase; and erasure of a user."),
     "cells": ("cells", "Several PostgreSQLs, each with tenants of its own: list, add, weight, drain, remove."),
     "backup": ("backups", "Backups of the embedded database: on, create, list, verify, restore, prune, off."),
     "models": ("models", "Sentence encoders and rerankers: which there are, what one costs, and how to change."),

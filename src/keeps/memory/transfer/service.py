@@ -54,12 +54,8 @@ class TransferService:
 
     async def export(self, scope: Scope, user_id: str | None = None) -> AsyncIterator[str]:
         """Yield the lines of one user, or of all users of the scope's tenant."""
-        users = [user_id]
-        if user_id is None:
-            async with self._database.scoped(scope) as tx:
-                users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
-        for each in users:
-            owner = Scope(scope.tenant_id, each or scope.user_id)
+        for each in [user_id] if user_id is not None else await self.users(scope):
+            owner = Scope(scope.tenant_id, each)
             for kind, export in self._exports.items():
                 position = export.first
                 while rows := await self._read(owner, export.page, *position.values()):
@@ -72,6 +68,11 @@ class TransferService:
                             await asyncio.sleep(0)
                         yield line
                     position = {name: rows[-1][name] for name in export.first}
+
+    async def users(self, scope: Scope) -> list[str]:
+        """Return the ids of all users of the scope's tenant."""
+        async with self._database.scoped(scope) as tx:
+            return [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
 
     async def import_lines(self, scope: Scope, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines in the scope's tenant, with their ids and owners. Existing rows stay as they are.
