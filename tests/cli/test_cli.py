@@ -269,7 +269,15 @@ async def test_the_demo_ends_with_the_visitors_questions(
 
 def test_the_demo_shows_what_it_promises(new_home: Callable[..., Path]) -> None:
     cli = Cli(new_home("demo"), KEEPS_EMBEDDER="local")
+    own = Path(f"{cli.home}-demo")
     shown = cli("demo").stdout
+    assert not cli.home.exists()
+    again = cli("demo", "--home", str(own)).stdout
+    assert [line for line in again.splitlines() if "Leeds:" in line] == ["  Leeds: created   Lisbon: updated"]
+    assert "yes  Globex took the place of Acme" in again
+    assert "NO" not in again
+    assert 'remember "I take my tea with lemon."' in again
+    cli = Cli(own)
     assert "forgotten: 1; found afterwards: 0" in shown.replace("\n", " ")
     assert "of another tenant: 0" in shown.replace("\n", " ")
     assert "true on 01 August: Alice lives in Leeds." in shown

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from keeps_client import Memory, MemoryClient
 
 
-def _folder(given: str) -> Path:
+def folder_of(given: str) -> Path:
+    """Parse an option that names a folder."""
     if not given.strip():
         raise typer.BadParameter("names no folder; leave it out for the usual one")
     return Path(given)
@@ -38,7 +39,7 @@ Home = Annotated[
         envvar="KEEPS_HOME",
         help="Folder of the embedded database.",
         metavar="PATH",
-        parser=_folder,
+        parser=folder_of,
         rich_help_panel="Database",
     ),
 ]
