@@ -119,3 +119,26 @@ def test_unknown_user_is_named(cli: Cli) -> None:
         assert "keeps tenants users" in shown
     assert cli("tenants", "users", "--tenant", "peopled").stdout.splitlines() == ["alice"]
     assert "No users in tenant nosuch" in cli("tenants", "users", "--tenant", "nosuch").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("recall", "   "), "nothing is asked"),
+        (("recall", "?"), "nothing is asked"),
+        (("documents", "search", "?"), "nothing is asked"),
+        (("tools", "search", " "), "nothing is asked"),
+        (("context", " "), "nothing is said"),
+        (("recall", "tea", "--as-of", "last Tuesday"), "yesterday"),
+        (("get", "00000000", "--as-of", "soon"), "yesterday"),
+        (("backup", "verify", "--at", "soon"), "yesterday"),
+    ],
+)
+def test_what_is_no_question_or_time_is_refused(cli: Cli, words: tuple[str, ...], expected: str) -> None:
+    assert expected in cli(*words, code=2).stderr
+
+
+@pytest.mark.parametrize("option", ["--since", "--until", "--as-of", "--valid-at"])
+def test_times_may_be_relative(cli: Cli, option: str) -> None:
+    for time in ("yesterday", "today", "3d", "2w", "2026-11-27", "2026-11-27T09:30:00Z"):
+        cli("recall", "tea", option, time)

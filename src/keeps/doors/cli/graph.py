@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from keeps.doors.cli.command import Answer, command, group, json_object, lines, more, table
 from keeps.doors.cli.context import Target, err, in_process
+from keeps.doors.cli.typed import time_option
 from keeps.memory.graph.reading import Reader
 from keeps_client.errors import NotFoundError, ValidationFailedError
 
@@ -53,7 +54,7 @@ async def link(
     to: EntityName,
     properties: Properties = None,
     exclusive: Annotated[bool, typer.Option(help="Ends the source's other edges of this type.")] = False,
-    valid_from: Annotated[datetime | None, typer.Option(help="True since (UTC).")] = None,
+    valid_from: Annotated[datetime | None, time_option("True since.")] = None,
 ) -> Answer:
     """Store an edge between two existing entities: keeps graph link Alice works_at Acme"""
     edge = await memory.add_relation(
@@ -87,7 +88,7 @@ async def list_entities(
 async def show(
     memory: Memory,
     entity: EntityName,
-    as_of: Annotated[datetime | None, typer.Option(help="As it was known then (UTC).")] = None,
+    as_of: Annotated[datetime | None, time_option("As it was known then.")] = None,
 ) -> Answer:
     """Show one entity with its edges."""
     subject = await _entity(memory, entity)

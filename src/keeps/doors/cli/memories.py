@@ -13,6 +13,7 @@ from rich.markup import escape
 from keeps.doors.cli.command import Answer, command, json_object, lines, more, or_stdin, table
 from keeps.doors.cli.context import Target, out
 from keeps.doors.cli.identifiers import memory_id_of
+from keeps.doors.cli.typed import asked, time_option
 from keeps_client.models.memories import MemoryOrder
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ async def remember(
     speaker: Annotated[str | None, typer.Option(help="Who said it.")] = None,
     role: Annotated[str | None, typer.Option(help="user, assistant, system or tool.")] = None,
     ttl_days: Annotated[float | None, typer.Option(help="Expires after so many days.")] = None,
-    valid_from: Annotated[datetime | None, typer.Option(help="True since (UTC).")] = None,
+    valid_from: Annotated[datetime | None, time_option("True since.")] = None,
     if_version: Annotated[
         int | None, typer.Option(help="Only if this version is stored; 0: only if nothing is.")
     ] = None,
@@ -77,19 +78,19 @@ async def remember(
 async def recall(
     memory: Memory,
     target: Target,
-    query: Annotated[str, typer.Argument(help="The question.")],
+    query: Annotated[str, typer.Argument(help="The question.", callback=asked)],
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many hits, 1 to 200.")] = 10,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
     namespace: Namespace = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeat for any of several.")] = None,
     session: Annotated[str | None, typer.Option(help="Only from this conversation.")] = None,
-    since: Annotated[datetime | None, typer.Option(help="True since then or later (UTC).")] = None,
-    until: Annotated[datetime | None, typer.Option(help="True since before then (UTC).")] = None,
+    since: Annotated[datetime | None, time_option("True since then or later.")] = None,
+    until: Annotated[datetime | None, time_option("True since before then.")] = None,
     as_of: Annotated[
         datetime | None,
-        typer.Option(help="What was true and known then (UTC), also if it was changed or forgotten since."),
+        time_option("What was true and known then, also if it was changed or forgotten since."),
     ] = None,
-    valid_at: Annotated[datetime | None, typer.Option(help="What was true then (UTC), as it is known now.")] = None,
+    valid_at: Annotated[datetime | None, time_option("What was true then, as it is known now.")] = None,
     filters: Annotated[
         dict[str, JsonValue] | None,
         typer.Option(help='JSON, such as {"importance": {"gte": 0.7}}.', parser=json_object, metavar="JSON"),
@@ -129,7 +130,10 @@ async def recall(
     if min_relevance:
         nothing = "Nothing fits so well. [dim]Without --min-relevance the nearest are shown.[/]"
     elif as_of:
-        nothing = f"Nothing was known at {as_of}. [dim]--valid-at asks what was true then, as it is known now.[/]"
+        nothing = (
+            f"Nothing was known at {as_of:%Y-%m-%d %H:%M} UTC. [dim]--valid-at asks what was true then, as it is known"
+            " now.[/]"
+        )
     elif any((kind, namespace, tag, session, since, until, valid_at, filters, provider)):
         nothing = "Nothing of that sort found. [dim]With fewer options there may be more.[/]"
     else:
@@ -185,7 +189,7 @@ async def get(
     memory: Memory,
     target: Target,
     memory_id: MemoryId,
-    as_of: Annotated[datetime | None, typer.Option(help="As it was known then (UTC).")] = None,
+    as_of: Annotated[datetime | None, time_option("As it was known then.")] = None,
 ) -> Answer:
     """Show one memory completely."""
     stored = await memory.get(await memory_id_of(memory, target, memory_id), as_of=as_of)
