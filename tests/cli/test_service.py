@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -100,6 +101,14 @@ def test_server_says_that_variables_of_a_caller_have_no_effect(cli: Cli) -> None
     assert "X-Tenant-ID, X-User-ID" in service.banner
 
 
+def test_root_says_what_serves_and_leads_browsers_to_the_console(served: Served) -> None:
+    with urllib.request.urlopen(served.url) as answer:
+        assert json.load(answer)["docs"] == "/docs"
+    browser = urllib.request.Request(served.url, headers={"Accept": "text/html,*/*"})
+    with urllib.request.urlopen(browser) as page:
+        assert page.url == f"{served.url}/ui/"
+
+
 def test_the_readmes_sdk_lines_work_word_for_word(served: Served) -> None:
     (block,) = [each for each in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "MemoryClient" in each]
     done = subprocess.run(
@@ -189,7 +198,10 @@ def test_serve_refuses_what_is_not_safe_and_says_what_to_do(cli: Cli, served: Se
     assert "openssl rand" in cli("serve", "--auth", "jwt", code=2, KEEPS_JWT_SECRET="short").stderr
     assert "must be one of" in cli("serve", "--auth", "magic", code=2).stderr
     port = served.url.rpartition(":")[2]
-    assert "choose another" in cli("serve", "--port", port, code=2).stderr
+    assert f"Keeps serves {served.url} already" in cli("serve", "--port", port, code=2).stderr
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        shown = cli("serve", "--port", str(other.getsockname()[1]), code=2).stderr
+        assert "another program uses this port; choose another" in shown
     nowhere = "postgresql://keeps_app:x@127.0.0.1:9/keeps"
     said = cli("serve", "--port", "0", code=3, KEEPS_DATABASE_URL=nowhere).stderr
     assert "is it running, and is the address right?" in said

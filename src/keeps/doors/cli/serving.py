@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import signal
 import socket
@@ -9,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from http.client import HTTPConnection, HTTPException
 from importlib.util import find_spec
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,6 +34,8 @@ Roles = Annotated[list[str] | None, typer.Option("--role", help="reader, writer,
 
 
 app = typer.Typer()
+PROBE_SECONDS = 2.0
+"""Seconds to wait for what uses a port to say what it is."""
 
 
 @app.command()
@@ -213,10 +218,32 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
     except OSError as error:
+        if error.errno == errno.EADDRINUSE and (url := _served_by_keeps(host, port)):
+            raise ValidationFailedError(
+                f"Keeps serves {url} already: use it (--url {url}), or serve elsewhere with --port (0 takes a free one)"
+            ) from None
+        taken = ": another program uses this port" if error.errno == errno.EADDRINUSE else ""
         raise ValidationFailedError(
-            f"cannot listen on {host}:{port} ({error.strerror}); choose another with --host and --port"
+            f"cannot listen on {host}:{port} ({error.strerror}){taken}; choose another with --host and --port"
         ) from None
     return listener
+
+
+def _served_by_keeps(host: str, port: int) -> str | None:
+    """Return the address of a Keeps that serves a port, or None."""
+    from keeps.doors.server.public_routes import SERVICE
+
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  asks, and does not listen
+    connection = HTTPConnection(here, port, timeout=PROBE_SECONDS)
+    try:
+        connection.request("GET", "/", headers={"Accept": "application/json"})
+        answer = json.loads(connection.getresponse().read(10_000))
+    except (OSError, HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+    shown = f"[{here}]" if ":" in here else here
+    return f"http://{shown}:{port}" if isinstance(answer, dict) and answer.get("service") == SERVICE else None
 
 
 def _warn_of_scope() -> None:
