@@ -29,8 +29,14 @@ _WORDS = {
     "uuid_parsing": "is not a UUID",
 }
 """Messages about a field, by pydantic's name for the error."""
-_CALLERS = {"tenant_id": "X-Tenant-ID", "user_id": "X-User-ID", "agent_id": "X-Agent-ID"}
-_CALLERS |= {"tenantId": "X-Tenant-ID", "userId": "X-User-ID", "agentId": "X-Agent-ID"}
+_CALLERS = {
+    "tenant_id": "X-Tenant-ID",
+    "tenantId": "X-Tenant-ID",
+    "user_id": "X-User-ID",
+    "userId": "X-User-ID",
+    "agent_id": "X-Agent-ID",
+    "agentId": "X-Agent-ID",
+}
 """Headers that say who asks, by the field that is sent by mistake."""
 
 

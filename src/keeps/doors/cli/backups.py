@@ -14,7 +14,7 @@ import typer
 from keeps.base.clock import utc_now
 from keeps.doors.cli.command import Answer, command, group, print_table
 from keeps.doors.cli.context import Home, err, out
-from keeps.doors.cli.typed import time_option
+from keeps.doors.cli.parsers import time_option
 from keeps.memory.transfer.service import TransferService
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 

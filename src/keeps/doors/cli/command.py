@@ -173,8 +173,8 @@ def _wrap(function: Callable[..., Any], may_make: bool) -> Callable[..., None]:
 
     @functools.wraps(function)
     def wrapped(**given: Any) -> None:
-        typed = _typed(given.pop("context"))
-        target = Target(**{name: given.pop(name) for name in options}, typed=typed, may_make=may_make)
+        explicit = _explicit_options(given.pop("context"))
+        target = Target(**{name: given.pop(name) for name in options}, explicit=explicit, may_make=may_make)
         as_json = bool(given["as_json"] if takes_json else given.pop("as_json", False))
         if inspect.iscoroutinefunction(function):
             answer = asyncio.run(_run(function, given, target, opened))
@@ -189,7 +189,7 @@ def _wrap(function: Callable[..., Any], may_make: bool) -> Callable[..., None]:
     return wrapped
 
 
-def _typed(context: typer.Context) -> frozenset[str]:
+def _explicit_options(context: typer.Context) -> frozenset[str]:
     """Return the names of the options that were typed on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return frozenset(name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE")

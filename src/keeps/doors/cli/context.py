@@ -116,7 +116,7 @@ class Target:
     tenant: str = DEFAULT_TENANT_ID
     user: str = DEFAULT_USER_ID
     agent: str | None = None
-    typed: frozenset[str] = frozenset()
+    explicit: frozenset[str] = frozenset()
     """The options that were typed, not taken from the environment or a default."""
     may_make: bool = False
     """True if the command may be the first in a new home."""

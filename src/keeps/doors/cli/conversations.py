@@ -13,7 +13,7 @@ from rich.table import Table
 
 from keeps.doors.cli.command import Answer, command, group, lines
 from keeps.doors.cli.context import Target, err, out
-from keeps.doors.cli.typed import said
+from keeps.doors.cli.parsers import check_message
 from keeps_client.checked import validated
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import NewSource
@@ -37,7 +37,7 @@ FOR_THIS_QUESTION = "# For this question: put this at the end"
 @command(app)
 async def context(
     memory: Memory,
-    query: Annotated[str, typer.Argument(help="The message that the LLM is about to get.", callback=said)],
+    query: Annotated[str, typer.Argument(help="The message that the LLM is about to get.", callback=check_message)],
     session: Session = None,
     budget: Annotated[int, typer.Option("--budget-tokens", "--budget", help="Tokens.", min=50, max=200_000)] = 4_000,
     sections: Annotated[

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from keeps.doors.cli.command import Answer, command, group, lines, print_table
 from keeps.doors.cli.context import Target, err, out
-from keeps.doors.cli.typed import asked
+from keeps.doors.cli.parsers import check_question
 from keeps.memory.transfer.erasure import TenantService
 from keeps.sources.databases.service import DatabaseService
 from keeps_client.errors import ValidationFailedError
@@ -90,7 +90,7 @@ async def remove(memory: Memory, name: Name) -> str:
 @command(databases)
 async def ask(
     memory: Memory,
-    question: Annotated[str, typer.Argument(help="In plain language.", callback=asked)],
+    question: Annotated[str, typer.Argument(help="In plain language.", callback=check_question)],
     database: Annotated[str | None, typer.Option("--of", help="Which database; else the one that fits.")] = None,
     remember: Annotated[bool, typer.Option("--remember", help="Keep the answer as a memory.")] = False,
 ) -> Answer:

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from keeps.doors.cli.command import Answer, command, group, lines, progress
 from keeps.doors.cli.context import Json, err, out
-from keeps.doors.cli.typed import asked
+from keeps.doors.cli.parsers import check_question
 from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError, ValidationFailedError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ async def list_documents(
 @command(documents)
 async def search(
     memory: Memory,
-    query: Annotated[str, typer.Argument(help="A question, or words.", callback=asked)],
+    query: Annotated[str, typer.Argument(help="A question, or words.", callback=check_question)],
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages, 1 to 50.")] = 5,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Only of documents with this tag.")] = None,
 ) -> Answer:

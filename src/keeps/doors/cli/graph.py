@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from keeps.doors.cli.command import Answer, command, group, json_object, lines, more, table
 from keeps.doors.cli.context import Target, err, in_process
-from keeps.doors.cli.typed import time_option
+from keeps.doors.cli.parsers import time_option
 from keeps.memory.graph.reading import Reader
 from keeps_client.errors import NotFoundError, ValidationFailedError
 

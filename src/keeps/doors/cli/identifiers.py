@@ -6,16 +6,17 @@ import re
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from pydantic import JsonValue
+
 from keeps.doors.cli.context import Target
 from keeps_client.errors import NotFoundError, ValidationFailedError
 
 if TYPE_CHECKING:
     from keeps_client import Memory
-    from keeps_client.models.recall import Filters
 
 LEAST, MOST = 8, 32
 """Hexadecimal digits of a beginning, and of a whole id."""
-_EACH_LIFE: list[Filters] = [
+_EACH_LIFE: list[JsonValue] = [
     {"OR": [{field: {"exists": True}}, {field: {"exists": False}}]} for field in ("deleted_at", "superseded_by")
 ]
 
@@ -34,7 +35,7 @@ async def memory_id_of(memory: Memory, target: Target, text: str) -> UUID:
     if len(digits) == MOST:
         return UUID(digits)
     least, most = (str(UUID(digits.ljust(MOST, fill))) for fill in "0f")
-    conditions: list[Filters] = [{"memory_id": {"gte": least, "lte": most}}, *_EACH_LIFE]
+    conditions: list[JsonValue] = [{"memory_id": {"gte": least, "lte": most}}, *_EACH_LIFE]
     if not target.token:
         conditions.append({"user_id": {"eq": target.user}})
     ids = [each.memory_id for each in (await memory.list(filters={"AND": conditions}, limit=5)).items]

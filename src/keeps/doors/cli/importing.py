@@ -61,7 +61,7 @@ async def import_files(
     if form == "keeps" or (form == "auto" and _is_export(path)):
         if not path.is_file():
             raise ValidationFailedError(f"no file {path}")
-        if "user" in target.typed:
+        if "user" in target.explicit:
             raise ValidationFailedError(
                 "an export keeps the users of its lines, so --user has no effect here: leave it out"
             )
@@ -120,7 +120,7 @@ async def export(
         return
     if form != "jsonl":
         raise ValidationFailedError(f"unknown --format {form!r}; there are jsonl and markdown")
-    if only_user is None and "user" in target.typed:
+    if only_user is None and "user" in target.explicit:
         raise ValidationFailedError(
             f"--user says who asks, not whose data is written: --only-user {target.user} exports this user's; without"
             " either, all of the tenant's is written"
@@ -140,7 +140,7 @@ async def export(
                     counts[_type_of(line)] += 1
         if not counts:
             raise _nothing_of(target.tenant, only_user)
-    err.print(f"[dim]{counted(counts)}[/]")
+    err.print(f"[dim]{counts_text(counts)}[/]")
 
 
 async def _export_folder(target: Target, folder: Path | None, only_user: str | None) -> None:
@@ -165,11 +165,11 @@ def _nothing_of(tenant: str, user: str | None) -> NotFoundError:
 
 
 def _type_of(line: str) -> str:
-    found = LINE_TYPE.match(line)
-    return found[1] if found else "line"
+    match = LINE_TYPE.match(line)
+    return match[1] if match else "line"
 
 
-def counted(counts: Mapping[str, int]) -> str:
+def counts_text(counts: Mapping[str, int]) -> str:
     """Return counts of lines by their type as text, such as "4 memories, 1 session"."""
     return ", ".join(
         f"{count:,} {_plural(name) if count != 1 else name}".replace("_", " ") for name, count in counts.items()

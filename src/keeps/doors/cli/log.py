@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from keeps.doors.cli.command import Answer, command, group, lines, table
 from keeps.doors.cli.context import Json, Target, err, out
-from keeps.doors.cli.typed import time_option
+from keeps.doors.cli.parsers import time_option
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
 if TYPE_CHECKING:

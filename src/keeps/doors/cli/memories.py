@@ -13,7 +13,7 @@ from rich.markup import escape
 from keeps.doors.cli.command import Answer, command, json_object, lines, more, or_stdin, table
 from keeps.doors.cli.context import Target, out
 from keeps.doors.cli.identifiers import memory_id_of
-from keeps.doors.cli.typed import asked, time_option
+from keeps.doors.cli.parsers import check_question, time_option
 from keeps_client.models.memories import MemoryOrder
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ async def remember(
 async def recall(
     memory: Memory,
     target: Target,
-    query: Annotated[str, typer.Argument(help="The question.", callback=asked)],
+    query: Annotated[str, typer.Argument(help="The question.", callback=check_question)],
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many hits, 1 to 200.")] = 10,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
     namespace: Namespace = None,
@@ -265,7 +265,7 @@ async def history(memory: Memory, target: Target, memory_id: MemoryId) -> Answer
 def _nothing_here(target: Target) -> str:
     """Say whose memories there are none of, and how to list users and tenants."""
     first = 'keeps remember "Alice is allergic to peanuts."'
-    if target.url and target.token and not {"tenant", "user"} & target.typed:
+    if target.url and target.token and not {"tenant", "user"} & target.explicit:
         return f"Nothing here yet. [dim]Try: {first}[/]"
     whose = escape(f"user {target.user} of tenant {target.tenant} has no memories")
     users = "" if target.url else "`keeps tenants users` lists the users of a tenant, "

@@ -24,6 +24,8 @@ from keeps.doors.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Agent, D
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
@@ -136,7 +138,7 @@ def _serve(
 
     started_at = time.monotonic()
     # Before and after uvicorn listens to Ctrl-C, too, nothing but it ends the server.
-    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGINT, _ignore)
     started, interrupted = (serve_by_workers if workers > 1 else serve_alone)(config, listener, ready)
     if interrupted:
         raise KeyboardInterrupt
@@ -147,6 +149,10 @@ def _serve(
     if not started:
         took = time.monotonic() - started_at
         raise UnavailableError(f"the server did not start ({took:.0f} s); the log above says why")
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Take a signal without an effect. Unlike SIG_IGN, a child process does not inherit this."""
 
 
 @dataclass(frozen=True, slots=True)

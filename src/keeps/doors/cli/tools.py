@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from keeps.doors.cli.command import Answer, command, group, lines
 from keeps.doors.cli.context import err
-from keeps.doors.cli.typed import asked
+from keeps.doors.cli.parsers import check_question
 from keeps_client.errors import ValidationFailedError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ async def list_tools(
 @command(tools)
 async def search(
     memory: Memory,
-    query: Annotated[str, typer.Argument(help="What is to be done.", callback=asked)],
+    query: Annotated[str, typer.Argument(help="What is to be done.", callback=check_question)],
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 100.")] = 5,
 ) -> Answer:
     """Show the tools that fit best, best first."""

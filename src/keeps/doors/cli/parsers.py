@@ -16,14 +16,14 @@ UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1
 FORMS = "2026-11-27, 2026-11-27T09:30, today, yesterday, or 3d and 2w for three days and two weeks ago"
 
 
-def asked(question: str) -> str:
+def check_question(question: str) -> str:
     """Return a question that has at least one letter, digit or symbol. Raises BadParameter."""
     if all(unicodedata.category(character)[0] in "PZC" for character in question):
         raise typer.BadParameter("nothing is asked: write a question or words, such as 'what does Alice eat?'")
     return question
 
 
-def said(message: str) -> str:
+def check_message(message: str) -> str:
     """Return a message that is not blank. Raises BadParameter."""
     if not message.strip():
         raise typer.BadParameter("nothing is said: write a message")

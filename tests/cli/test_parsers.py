@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import typer
 
-from keeps.doors.cli import typed
-from keeps.doors.cli.typed import asked, said, time_of
+from keeps.doors.cli import parsers
+from keeps.doors.cli.parsers import check_message, check_question, time_of
 
 NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
 TODAY = datetime(2026, 11, 28, tzinfo=UTC)
@@ -30,7 +30,7 @@ TODAY = datetime(2026, 11, 28, tzinfo=UTC)
     ],
 )
 def test_time_is_read(monkeypatch: pytest.MonkeyPatch, text: str, time: datetime) -> None:
-    monkeypatch.setattr(typed, "utc_now", lambda: NOW)
+    monkeypatch.setattr(parsers, "utc_now", lambda: NOW)
     assert time_of(text) == time
 
 
@@ -43,15 +43,15 @@ def test_unknown_time_names_the_forms(text: str) -> None:
 @pytest.mark.parametrize("question", ["", "   ", "?", " … !", "\u200b", "\t\n", "?!?", "。"])
 def test_question_of_no_words_is_refused(question: str) -> None:
     with pytest.raises(typer.BadParameter, match="nothing is asked"):
-        asked(question)
+        check_question(question)
 
 
 @pytest.mark.parametrize("question", ["tea?", "茶", "42", "€", "\U0001f375", "ж"])
 def test_short_question_is_asked(question: str) -> None:
-    assert asked(question) == question
+    assert check_question(question) == question
 
 
 def test_blank_message_is_refused() -> None:
     with pytest.raises(typer.BadParameter, match="nothing is said"):
-        said(" \n")
-    assert said("?") == "?"
+        check_message(" \n")
+    assert check_message("?") == "?"
