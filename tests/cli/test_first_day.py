@@ -142,3 +142,20 @@ def test_what_is_no_question_or_time_is_refused(cli: Cli, words: tuple[str, ...]
 def test_times_may_be_relative(cli: Cli, option: str) -> None:
     for time in ("yesterday", "today", "3d", "2w", "2026-11-27", "2026-11-27T09:30:00Z"):
         cli("recall", "tea", option, time)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("recall x --limit 0", "--limit: "),
+        ("recall x --kind wrong", "--kind: "),
+        ("remember x --ttl-days -1", "--ttl-days: "),
+        ("recall x --min-relevance 2", "--min-relevance: "),
+        ("context x --section foo", "--section: "),
+        ("list --limit 999", "--limit: "),
+        ("keys revoke foo", "KEY_ID: "),
+        ("forget", "--namespace and --key"),
+    ],
+)
+def test_messages_name_flags(cli: Cli, words: str, expected: str) -> None:
+    assert expected in cli(*words.split(), code=2).stderr

@@ -34,6 +34,7 @@ from keeps.doors.cli.context import (
     out,
 )
 from keeps.doors.cli.lazy import Group
+from keeps_client.errors import ValidationFailedError
 
 T = TypeVar("T")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -173,13 +174,19 @@ def _wrap(function: Callable[..., Any], may_make: bool) -> Callable[..., None]:
 
     @functools.wraps(function)
     def wrapped(**given: Any) -> None:
-        explicit = _explicit_options(given.pop("context"))
+        context: typer.Context = given.pop("context")
+        explicit = _explicit_options(context)
         target = Target(**{name: given.pop(name) for name in options}, explicit=explicit, may_make=may_make)
         as_json = bool(given["as_json"] if takes_json else given.pop("as_json", False))
-        if inspect.iscoroutinefunction(function):
-            answer = asyncio.run(_run(function, given, target, opened))
-        else:
-            answer = function(**given, **({"target": target} if opened else {}))
+        try:
+            if inspect.iscoroutinefunction(function):
+                answer = asyncio.run(_run(function, given, target, opened))
+            else:
+                answer = function(**given, **({"target": target} if opened else {}))
+        except ValidationFailedError as error:
+            if not error.errors:
+                raise
+            raise _with_flags(error, context) from None
         _show(answer, as_json=as_json)
 
     wrapped.__signature__ = signature.replace(  # pyright: ignore[reportAttributeAccessIssue]
@@ -193,6 +200,24 @@ def _explicit_options(context: typer.Context) -> frozenset[str]:
     """Return the names of the options that were typed on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return frozenset(name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE")
+
+
+def _with_flags(error: ValidationFailedError, context: typer.Context) -> ValidationFailedError:
+    """Return an error that names the options and arguments of a command in place of the fields that they set."""
+    flags: dict[str, str] = {}
+    for parameter in context.command.params:
+        option = max(parameter.opts, key=len)
+        flag = option if option.startswith("-") else str(parameter.name).upper()
+        flags |= {str(parameter.name): flag, option.lstrip("-").replace("-", "_"): flag}
+    detail = error.detail
+    for each in error.errors:
+        field = str(each["field"])
+        name = field.partition(".")[0]
+        for alike in (name, name.removesuffix("_id"), name.removesuffix("s")):
+            if alike in flags:
+                detail = detail.replace(f"{field}: ", f"{flags[alike]}: ", 1)
+                break
+    return ValidationFailedError(detail, error.errors)
 
 
 async def _run(function: Callable[..., Any], arguments: dict[str, Any], target: Target, opened: frozenset[str]) -> Any:

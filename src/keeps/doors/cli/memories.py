@@ -14,6 +14,7 @@ from keeps.doors.cli.command import Answer, command, json_object, lines, more, o
 from keeps.doors.cli.context import Target, out
 from keeps.doors.cli.identifiers import memory_id_of
 from keeps.doors.cli.parsers import check_question, time_option
+from keeps_client.errors import ValidationFailedError
 from keeps_client.models.memories import MemoryOrder
 
 if TYPE_CHECKING:
@@ -237,6 +238,8 @@ async def forget(
     if_version: Annotated[int | None, typer.Option(help="Only if this version is stored.")] = None,
 ) -> Answer:
     """Forget a memory: hidden now, restorable for 30 days."""
+    if memory_id is None and not (namespace and key):
+        raise ValidationFailedError("say what to forget: a MEMORY_ID, or --namespace and --key")
     chosen = None if memory_id is None else await memory_id_of(memory, target, memory_id)
     receipt = await memory.forget(chosen, namespace=namespace, key=key, hard=hard, if_version=if_version)
     undo = receipt.status == "forgotten" and not hard
