@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
 from keeps.base.scope import Scope
 from keeps.store.db.repeats import Request, one_write, repeatable
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from keeps.providers.contract import MemoryProvider
     from keeps.store.db.session import Database
     from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
+
+
+HOW_TO_OPEN = "write `async with Keeps.open() as keeps:`, or `keeps = await Keeps.open()`"
 
 
 @dataclass(eq=False, repr=False)
@@ -63,7 +66,7 @@ class Keeps:
         if not isinstance(scope, Scope):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValidationFailedError(
                 f"memory() takes a Scope, not {type(scope).__name__}: keeps.memory(Scope(tenant_id={str(scope)[:64]!r},"
-                " user_id=…)); `from keeps import Memory` is for one program"
+                " user_id=…))"
             )
         return LocalMemory(self, scope)
 
@@ -124,6 +127,11 @@ class LocalMemory(Memory):
     def __init__(self, keeps: Keeps, scope: Scope) -> None:
         self.keeps = keeps
         self.scope = scope
+
+    def __repr__(self) -> str:
+        """Say whose memory it is."""
+        agent = f", agent {self.scope.agent_id!r}" if self.scope.agent_id else ""
+        return f"<LocalMemory tenant {self.scope.tenant_id!r}, user {self.scope.user_id!r}{agent}>"
 
     @property
     def admin(self) -> LocalAdmin:
@@ -215,6 +223,18 @@ class OpeningKeeps:
 
         home, database_url, overrides = self._arguments
         return await open_keeps(load_settings(home=home, database_url=database_url), **overrides)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"this Keeps is not open yet, so it has no {name!r}: {HOW_TO_OPEN}")
+
+    def __repr__(self) -> str:
+        return f"<Keeps, not open yet: {HOW_TO_OPEN}>"
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError(f"Keeps is async: {HOW_TO_OPEN}")
+
+    def __exit__(self, *raised: object) -> None:
+        """Make `with` reach `__enter__`."""
 
     async def __aenter__(self) -> Keeps:
         self._opened = await self._open()

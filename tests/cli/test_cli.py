@@ -132,7 +132,7 @@ def test_tenants_and_users_are_apart(cli: Cli) -> None:
 def test_errors_say_what_to_do_and_set_the_exit_code(cli: Cli) -> None:
     assert "validation_failed" in cli("remember", "", code=2).stderr
     assert "not_found" in cli("get", "01890000-0000-7000-8000-000000000000", code=1).stderr
-    assert "not a UUID" in cli("get", "nonsense", code=2).stderr
+    assert "give the whole id" in cli("get", "nonsense", code=2).stderr
     assert "unknown field" in cli("list", "--filters", '{"colour": {"eq": 1}}', code=2).stderr
     assert "not JSON" in cli("list", "--filters", "{", code=2).stderr
     cli("remember", code=2)
@@ -269,7 +269,15 @@ async def test_the_demo_ends_with_the_visitors_questions(
 
 def test_the_demo_shows_what_it_promises(new_home: Callable[..., Path]) -> None:
     cli = Cli(new_home("demo"), KEEPS_EMBEDDER="local")
+    own = Path(f"{cli.home}-demo")
     shown = cli("demo").stdout
+    assert not cli.home.exists()
+    again = cli("demo", "--home", str(own)).stdout
+    assert [line for line in again.splitlines() if "Leeds:" in line] == ["  Leeds: created   Lisbon: updated"]
+    assert "yes  Globex took the place of Acme" in again
+    assert "NO" not in again
+    assert 'remember "I take my tea with lemon."' in again
+    cli = Cli(own)
     assert "forgotten: 1; found afterwards: 0" in shown.replace("\n", " ")
     assert "of another tenant: 0" in shown.replace("\n", " ")
     assert "true on 01 August: Alice lives in Leeds." in shown

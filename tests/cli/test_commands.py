@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from keeps.doors.cli.lazy import COMMANDS
+from keeps.doors.cli.lazy import COMMANDS, SYNONYMS
 from keeps.doors.cli.main import app
 from keeps_client.endpoints import ENDPOINTS
 from tests.cli.test_cli import Cli, kept_running
@@ -53,6 +53,48 @@ def test_help_loads_no_command(arguments: str) -> None:
 
 def test_a_misspelt_command_is_suggested(cli: Cli) -> None:
     assert "remember" in cli("rembember", "x", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("search tea", "'recall'"),
+        ("ask tea", "'recall' or 'context'"),
+        ("add tea", "'remember'"),
+        ("delete 1", "'forget'"),
+        ("rm 1", "'forget'"),
+        ("ls", "'list'"),
+        ("start", "'serve'"),
+        ("keys create x", "'make'"),
+        ("documents rm x", "'delete'"),
+        ("webhooks ls", "'list'"),
+    ],
+)
+def test_a_command_is_suggested_by_its_meaning(cli: Cli, words: str, meant: str) -> None:
+    shown = " ".join(cli(*words.split(), code=2).stderr.replace("│", "").split())
+    assert f"Did you mean {meant}" in shown
+
+
+def test_synonyms_name_commands() -> None:
+    top: Any = typer.main.get_command(app)
+    names = {
+        name for each in COMMANDS for name in getattr(top.get_command(None, each), "commands", ())
+    } | COMMANDS.keys()
+    assert [name for meant in SYNONYMS.values() for name in meant if name not in names] == []
+
+
+@pytest.mark.parametrize(
+    "words", ["-h", "help", "recall -h", "help recall", "keys -h", "keys help make", "keys make -h"]
+)
+def test_help_is_found(cli: Cli, words: str) -> None:
+    assert "Usage:" in cli(*words.split()).stdout
+    if "recall" in words:
+        assert "--as-of" in cli(*words.split()).stdout
+
+
+@pytest.mark.parametrize("words", ["version", "-V", "--version"])
+def test_version_is_found(cli: Cli, words: str) -> None:
+    assert cli(words).stdout.startswith("keeps ")
 
 
 def test_an_operation_is_called_by_its_name(cli: Cli) -> None:

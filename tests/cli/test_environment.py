@@ -26,8 +26,16 @@ READING = "recall tea,list,export,insights,jobs status,cells list,doctor,events 
 @pytest.mark.parametrize("words", READING.split(","))
 def test_misspelt_home_is_no_new_database(cli: Cli, tmp_path: Path, words: str) -> None:
     wrong = tmp_path / "hoem"
-    assert "is it misspelt" in cli(*words.split(), "--home", str(wrong), code=1).stderr
-    assert "is it misspelt" in cli(*words.split(), code=1, KEEPS_HOME=str(wrong)).stderr
+    assert "there is nothing at" in cli(*words.split(), "--home", str(wrong), code=1).stderr
+    assert "there is nothing at" in cli(*words.split(), code=1, KEEPS_HOME=str(wrong)).stderr
+    assert not wrong.exists()
+
+
+def test_home_is_taken_for_a_typo_of_the_one_beside_it(cli: Cli) -> None:
+    wrong = cli.home.with_name(cli.home.name[:-2] + cli.home.name[-1] + cli.home.name[-2])
+    shown = cli("list", "--home", str(wrong), code=1).stderr
+    assert f"there is nothing at {wrong}: did you mean {cli.home}?" in shown
+    assert "`keeps remember`" in shown
     assert not wrong.exists()
 
 
@@ -40,6 +48,23 @@ def test_first_memory_says_that_a_database_is_made(cli: Cli, new_home: Callable[
 @pytest.mark.parametrize("name", ["KEEPS_BAKERY", "KEEPS_EMBEDER", "KEEPS_LOGLEVEL"])
 def test_unknown_variable_is_refused(cli: Cli, name: str) -> None:
     assert f"{name} is no setting" in cli("list", code=2, **{name: "x"}).stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("KEEPS_HOEM", "KEEPS_HOME"),
+        ("KEEPS_TENANT", "KEEPS_TENANT_ID"),
+        ("KEEPS_USER", "KEEPS_USER_ID"),
+        ("KEEPS_AUHT", "KEEPS_AUTH"),
+        ("KEEPS_DATABASE", "KEEPS_DATABASE_URL"),
+        ("KEEPS_TOKN", "KEEPS_TOKEN"),
+    ],
+)
+def test_nearest_variable_is_named(cli: Cli, name: str, meant: str) -> None:
+    assert f"{name} is no setting; did you mean {meant}?" in cli("list", code=2, **{name: "x"}).stderr
+    by_url = {name: "x", "KEEPS_URL": "http://127.0.0.1:9"}
+    assert f"did you mean {meant}?" in cli("list", code=2, **by_url).stderr
 
 
 def test_export_replaces_nothing_and_is_private(cli: Cli, tmp_path: Path) -> None:

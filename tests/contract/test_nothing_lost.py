@@ -320,7 +320,9 @@ async def test_state_round_trips_unchanged(
         lines = await keeps.memory(Scope(tenant, "boss", roles=frozenset({"admin"}))).admin.export_lines()
         boss = keeps.memory(Scope(f"{tenant}-copy", "boss", roles=frozenset({"admin"})))
         assert (await boss.admin.import_lines(lines)).failed == 0
-        file, options = str(tmp_path / "all.jsonl"), ("--user", "boss", "--url", server_url)
+        again = await boss.admin.import_lines(lines)
+        assert (again.stored, again.unchanged, again.differs) == (0, len(lines), 0)
+        file, options = str(tmp_path / "all.jsonl"), ("--url", server_url)
         await run("export", file, "--tenant", tenant, *options)
         await run("import", file, "--tenant", f"{tenant}-shell", *options)
         for user, elsewhere in product(USERS, ("copy", "shell")):

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from keeps_client.checked import validated
 from keeps_client.errors import ValidationFailedError
-from keeps_client.models import NewExchange, NewMemory, RecallRequest
+from keeps_client.models import NewExchange, NewMemory, NewSource, RecallRequest
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,9 @@ from keeps_client.models import NewExchange, NewMemory, RecallRequest
         (NewMemory, {"content": "x", "tag": "y"}, "tag: is not known here; is it misspelt?"),
         (RecallRequest, {"query": "x", "since": "yesterday"}, "since: must be a time, such as 2026-11-27"),
         (RecallRequest, {}, "query: is missing"),
+        (RecallRequest, {"query": "kayak", "user_id": "bob"}, "user_id: is not given here: the header X-User-ID"),
+        (NewMemory, {"content": "x", "tenantId": "acme"}, "tenantId: is not given here: the header X-Tenant-ID"),
+        (NewSource, {"name": "x", "agent_id": "a"}, "agent_id: is not given here: the header X-Agent-ID"),
         (NewExchange, {"messages": [{"role": "user", "text": "x"}]}, "messages.0.content: is missing"),
     ],
 )

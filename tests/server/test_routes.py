@@ -153,6 +153,11 @@ async def test_a_slash_in_an_id_is_written_with_a_percent(server_url: str, tenan
             " cursor: holds a NUL character, which PostgreSQL cannot store; remove it",
         ),
         (
+            "tenant_id=acme",
+            "unknown query parameter 'tenant_id'; this route knows: cursor, filters, key, limit, namespace,"
+            " order; the header X-Tenant-ID or the credential says who asks",
+        ),
+        (
             "nope=1",
             "unknown query parameter 'nope'; this route knows: cursor, filters, key, limit, namespace, order",
         ),

@@ -352,3 +352,22 @@ async def test_an_edited_line_is_a_memory_of_its_new_words(keeps: Keeps, tenant:
     assert (await keeps.service(EventService).verify(other.scope)).differences == []
     assert (await other.remember("Tea at five.")).status == "unchanged"
     assert (await other.remember("Tea at four.")).status == "created"
+
+
+async def test_an_edited_line_of_what_is_there_differs(keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice", roles=frozenset({"admin"})))
+    await memory.remember("Tea at four.", importance=0.7)
+    await memory.put_item(("notes",), "k", {"text": "Tea at four."}, index=False)
+    await memory.create_session("Tea at four.", session_id="s")
+    await memory.create_plan("Tea at four.", plan_id="p")
+    await memory.set_plan_state("p", "k", {"text": "Tea at four."})
+    await memory.store_task_context("t", event_type="Tea at four.", sub_tasks=["u"])
+    lines = await memory.admin.export_lines()
+    again = await memory.admin.import_lines(lines)
+    assert (again.unchanged, again.differs) == (len(lines), 0)
+    edited = [line.replace("Tea at four.", "Tea at five.") for line in lines]
+    for dry_run in (True, False):
+        done = await memory.admin.import_lines(edited, dry_run=dry_run)
+        assert (done.stored, done.unchanged, done.differs, done.failed) == (0, 0, len(lines), 0), done
+    more = [line.replace('"importance": 0.7', '"importance": 0.8') for line in lines]
+    assert (await memory.admin.import_lines(more)).differs == 1

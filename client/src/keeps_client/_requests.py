@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 from uuid import UUID, uuid4
 
 from pydantic import ValidationError
@@ -167,6 +167,19 @@ class EventStreamParser:
             if fields.get("id", "").isdecimal():
                 events.append((int(fields["id"]), fields.get("data")))
         return events
+
+
+def shown_caller(base_url: str, headers: Mapping[str, str], query: str) -> str:
+    """Return the server and the caller of a client as text, without a password in the URL and without a token."""
+    parts = urlsplit(base_url)
+    shown = [f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"]
+    users = parse_qs(query).get("user_id", [])
+    user = headers.get("X-User-ID") or (users[0] if users else None)
+    callers = {"tenant": headers.get("X-Tenant-ID"), "user": user, "agent": headers.get("X-Agent-ID")}
+    shown += [f"{name} {value!r}" for name, value in callers.items() if value is not None]
+    if "Authorization" in headers:
+        shown.append("with a token")
+    return ", ".join(shown)
 
 
 def reconnect_seconds(failures: int) -> float:

@@ -29,6 +29,15 @@ _WORDS = {
     "uuid_parsing": "is not a UUID",
 }
 """Messages about a field, by pydantic's name for the error."""
+_CALLERS = {
+    "tenant_id": "X-Tenant-ID",
+    "tenantId": "X-Tenant-ID",
+    "user_id": "X-User-ID",
+    "userId": "X-User-ID",
+    "agent_id": "X-Agent-ID",
+    "agentId": "X-Agent-ID",
+}
+"""Headers that say who asks, by the field that is sent by mistake."""
 
 
 def validated(model: type[ModelT], arguments: object, *, where: str = "") -> ModelT:
@@ -68,6 +77,8 @@ def message_of(finding: Mapping[str, Any]) -> str:
     kind = str(finding["type"])
     if kind.startswith(("date_", "datetime_")):
         return "must be a time, such as 2026-11-27 or 2026-11-27T09:30:00Z"
+    if kind == "extra_forbidden" and (header := _CALLERS.get(str(finding["loc"][-1]))):
+        return f"is not given here: the header {header} or the credential says who asks (Python: Scope, MemoryClient)"
     if kind in _WORDS:
         return _WORDS[kind]
     return finding["msg"].removeprefix("Value error, ")

@@ -201,7 +201,12 @@ def _check_names(environment: Mapping[str, str], file: Mapping[str, object], pat
     for name in file:
         if name not in settings - {"home"}:
             raise ValidationFailedError(f"{path} sets {name}, which is no setting there{_meant(name, settings)}")
-    others = settings | OTHER_VARIABLES
+    check_variables(environment)
+
+
+def check_variables(environment: Mapping[str, str]) -> None:
+    """Raise ValidationFailedError for a variable that begins like those of Keeps and is none."""
+    others = {field.name for field in fields(Settings)} - {"otlp_endpoint"} | OTHER_VARIABLES
     for variable in environment:
         name = variable.removeprefix("KEEPS_").lower()
         if variable.startswith("KEEPS_") and name not in others and not variable.startswith("KEEPS_TEST_"):
@@ -211,7 +216,8 @@ def _check_names(environment: Mapping[str, str], file: Mapping[str, object], pat
 
 
 def _meant(name: str, known: set[str], prefix: str = "") -> str:
-    close = difflib.get_close_matches(name, sorted(known), 1, 0.85)
+    begun = sorted((each for each in known if each.startswith(f"{name}_")), key=len)  # KEEPS_TENANT for KEEPS_TENANT_ID
+    close = begun or difflib.get_close_matches(name, sorted(known), 1, 0.7)
     return f"; did you mean {prefix}{close[0].upper() if prefix else close[0]}?" if close else ""
 
 

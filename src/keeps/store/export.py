@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -32,6 +33,7 @@ class Export(Generic[ReadT]):
             ValueError for a missing or out-of-range field.
         add: Stores it in a transaction of its user; returns whether it is new. Raises MissingError if it refers to
             something that does not exist.
+        differs: Returns whether what is stored in its place says something else. None: not compared.
     """
 
     kind: str
@@ -39,6 +41,18 @@ class Export(Generic[ReadT]):
     first: Mapping[str, object]
     read: Callable[[JsonRow], ReadT]
     add: Callable[[Tx, ReadT], Awaitable[bool]]
+    differs: Callable[[Tx, ReadT], Awaitable[bool]] | None = None
+
+
+def differ(stored: BaseModel | None, line: BaseModel, names: Iterable[str]) -> bool:
+    """Return whether a stored object and a line have different values under some of the names; False without one."""
+    return stored is not None and any(not _equal(getattr(stored, name), getattr(line, name)) for name in names)
+
+
+def _equal(stored: object, line: object) -> bool:
+    if isinstance(stored, float) and isinstance(line, float):
+        return math.isclose(stored, line, rel_tol=1e-6)  # PostgreSQL's `real` has about seven digits
+    return stored == line
 
 
 def check_row(row: JsonRow) -> None:

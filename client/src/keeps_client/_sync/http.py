@@ -20,10 +20,11 @@ from keeps_client._requests import (
     call_of,
     error_of,
     reconnect_seconds,
+    shown_caller,
 )
 from keeps_client._sync.admin import Admin
 from keeps_client._sync.events import joined
-from keeps_client._sync.transport import Transport
+from keeps_client._sync.transport import ContextKind, Transport
 from keeps_client._sync.whole import Memory
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.errors import RateLimitedError, UnavailableError, ValidationFailedError
@@ -70,13 +71,14 @@ class HttpAdmin(Admin):
             total = ImportSummary(
                 stored=total.stored + part.stored,
                 unchanged=total.unchanged + part.unchanged,
+                differs=total.differs + part.differs,
                 failed=total.failed + part.failed,
                 errors=[*total.errors, *part.errors],
             )
         return total
 
 
-class MemoryClient(Memory):
+class MemoryClient(Memory, ContextKind):
     """The memory of the token's user at a Keeps server.
 
     with MemoryClient("http://127.0.0.1:8765", token="…") as memory:
@@ -119,6 +121,12 @@ class MemoryClient(Memory):
             base_url.rstrip("/"), headers, timeout_seconds, max_connections, query, rate_wait_seconds
         )
         self._admin = HttpAdmin(self._transport)
+
+    def __repr__(self) -> str:
+        """Say where, and who asks; never a token."""
+        return (
+            f"<MemoryClient {shown_caller(self._transport.base_url, self._transport.headers, self._transport.query)}>"
+        )
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from typing import NoReturn
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
@@ -15,6 +16,20 @@ from keeps_client._requests import RATE_WAIT_SECONDS, Answer, Call, asked, error
 from keeps_client.errors import UnavailableError
 
 STREAM_SECONDS = 60.0
+WRONG_WITH = (
+    "this client is not async: write `with MemoryClient(…) as memory`, or take the async one:"
+    " `from keeps_client import MemoryClient`"
+)
+
+
+class ContextKind:
+    """Says how to open this client where it is used as an async context manager."""
+
+    async def __aenter__(self) -> NoReturn:
+        raise TypeError(WRONG_WITH)
+
+    async def __aexit__(self, *raised: object) -> None:
+        """Make `async with` reach `__aenter__`."""
 
 
 class Transport:
@@ -49,6 +64,16 @@ class Transport:
         return other
 
     @property
+    def base_url(self) -> str:
+        """Return the address of the server."""
+        return self._base_url
+
+    @property
+    def query(self) -> str:
+        """Return the query of every call."""
+        return self._query
+
+    @property
     def headers(self) -> dict[str, str]:
         """What every call says."""
         return self._headers
@@ -70,7 +95,7 @@ class Transport:
                 if answer is None:
                     raise UnavailableError(
                         f"{self._base_url} does not answer ({type(failure).__name__}); is Keeps serving there?"
-                    ) from failure
+                    ) from None
                 return answer
             time.sleep(seconds)
 
@@ -96,7 +121,7 @@ class Transport:
             finally:
                 response.close()
         except (urllib3.exceptions.HTTPError, OSError) as failure:
-            raise UnavailableError(f"the stream ended ({type(failure).__name__})") from failure
+            raise UnavailableError(f"the stream ended ({type(failure).__name__})") from None
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

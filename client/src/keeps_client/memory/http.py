@@ -19,13 +19,14 @@ from keeps_client._requests import (
     call_of,
     error_of,
     reconnect_seconds,
+    shown_caller,
 )
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.errors import RateLimitedError, UnavailableError, ValidationFailedError
 from keeps_client.idempotency import idempotent
 from keeps_client.memory.admin import Admin
 from keeps_client.memory.events import joined
-from keeps_client.memory.transport import Transport
+from keeps_client.memory.transport import ContextKind, Transport
 from keeps_client.memory.whole import Memory
 from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
 from keeps_client.uploads import receipt_of, upload_of
@@ -69,13 +70,14 @@ class HttpAdmin(Admin):
             total = ImportSummary(
                 stored=total.stored + part.stored,
                 unchanged=total.unchanged + part.unchanged,
+                differs=total.differs + part.differs,
                 failed=total.failed + part.failed,
                 errors=[*total.errors, *part.errors],
             )
         return total
 
 
-class MemoryClient(Memory):
+class MemoryClient(Memory, ContextKind):
     """The memory of the token's user at a Keeps server.
 
     async with MemoryClient("http://127.0.0.1:8765", token="…") as memory:
@@ -118,6 +120,12 @@ class MemoryClient(Memory):
             base_url.rstrip("/"), headers, timeout_seconds, max_connections, query, rate_wait_seconds
         )
         self._admin = HttpAdmin(self._transport)
+
+    def __repr__(self) -> str:
+        """Say where, and who asks; never a token."""
+        return (
+            f"<MemoryClient {shown_caller(self._transport.base_url, self._transport.headers, self._transport.query)}>"
+        )
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:

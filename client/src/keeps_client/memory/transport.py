@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator
+from typing import NoReturn
 
 import aiohttp
 from yarl import URL
@@ -13,7 +14,21 @@ from keeps_client._requests import RATE_WAIT_SECONDS, Answer, Call, asked, error
 from keeps_client.errors import UnavailableError
 
 STREAM_SECONDS = 60.0
+WRONG_WITH = (
+    "this client is async: write `async with MemoryClient(…) as memory`, or take the one without async:"
+    " `from keeps_client.sync import MemoryClient`"
+)
 PIECE_BYTES = 1 << 19
+
+
+class ContextKind:
+    """Says how to open an async client where it is used as a plain context manager."""
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError(WRONG_WITH)
+
+    def __exit__(self, *raised: object) -> None:
+        """Make `with` reach `__enter__`."""
 
 
 class Transport:
@@ -47,6 +62,16 @@ class Transport:
         return other
 
     @property
+    def base_url(self) -> str:
+        """Return the address of the server."""
+        return self._base_url
+
+    @property
+    def query(self) -> str:
+        """Return the query of every call."""
+        return self._query
+
+    @property
     def headers(self) -> dict[str, str]:
         """Return the headers of every call."""
         return self._headers
@@ -68,7 +93,7 @@ class Transport:
                 if answer is None:
                     raise UnavailableError(
                         f"{self._base_url} does not answer ({type(failure).__name__}); is Keeps serving there?"
-                    ) from failure
+                    ) from None
                 return answer
             await asyncio.sleep(seconds)
 
@@ -86,7 +111,7 @@ class Transport:
                 async for chunk in response.content.iter_any():
                     yield chunk
         except (aiohttp.ClientError, TimeoutError, OSError) as failure:
-            raise UnavailableError(f"the stream ended ({type(failure).__name__})") from failure
+            raise UnavailableError(f"the stream ended ({type(failure).__name__})") from None
 
     async def pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -82,10 +82,14 @@ class Quota(Wire):
 
 
 class ImportSummary(Wire):
-    """The result of an import, by lines."""
+    """The result of an import, by lines.
+
+    `unchanged`: what is there already; `differs`: what is there with other values, which stay as they are.
+    """
 
     stored: int
     unchanged: int
+    differs: int = 0
     failed: int
     errors: list[str]
 

@@ -8,9 +8,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from keeps.base.clock import utc_now
-from keeps.doors.cli.command import Answer, command, print_table, table
+from keeps.doors.cli.command import Answer, command, group, lines, print_table, table
 from keeps.doors.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Target, err, out
 from keeps.store.access.roles import ORDER
 from keeps_client.errors import ValidationFailedError
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from keeps_client.models import ErasureReceipt, KeyInfo, TenantInfo
 
 app = typer.Typer()
-keys = typer.Typer(no_args_is_help=True)
-tenants = typer.Typer(no_args_is_help=True)
+keys = group()
+tenants = group()
 app.add_typer(keys, name="keys")
 app.add_typer(tenants, name="tenants")
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
@@ -117,6 +118,22 @@ async def list_tenants(memory: Memory) -> Answer:
             _limits(tenant),
             *([tenant.cell] if several_cells else []),
         ),
+    )
+
+
+@command(tenants, "users")
+async def list_users(target: Target) -> Answer:
+    """List the users of a tenant (--tenant), by name."""
+    from keeps.memory.transfer.service import TransferService
+
+    if target.url:
+        raise ValidationFailedError("this command works on the database itself: leave --url out")
+    async with target.open() as keeps:
+        users = await keeps.service(TransferService).users(target.scope)
+    return lines(
+        users,
+        escape,
+        empty=f"No users in tenant {escape(target.tenant)}. [dim]`keeps tenants list` lists the tenants.[/]",
     )
 
 

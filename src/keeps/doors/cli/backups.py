@@ -5,15 +5,16 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keeps.base.clock import utc_now
-from keeps.doors.cli.command import Answer, command, print_table
+from keeps.doors.cli.command import Answer, command, group, print_table
 from keeps.doors.cli.context import Home, err, out
+from keeps.doors.cli.parsers import time_option
 from keeps.memory.transfer.service import TransferService
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
@@ -23,16 +24,14 @@ if TYPE_CHECKING:
     from keeps.operate.backups.restoring import Checked, Restored
 
 app = typer.Typer()
-backup = typer.Typer(no_args_is_help=True)
+backup = group()
 app.add_typer(backup, name="backup")
 From = Annotated[
     Path | None, typer.Option("--from", help="The folder of backups; by default that of the home.", show_default=False)
 ]
 KeyFile = Annotated[Path | None, typer.Option(help="The key of sealed backups.")]
 Name = Annotated[str | None, typer.Option("--backup", help="One backup, by its name; by default the newest.")]
-At = Annotated[
-    str | None, typer.Option("--at", help="As it was at this time, such as 2026-11-24T09:30; UTC without a zone.")
-]
+At = Annotated[datetime | None, time_option("As it was then.", "--at")]
 
 
 @command(backup)
@@ -136,9 +135,7 @@ async def verify(
 
     source = _folder(folder, key_file, home)
     with progress_line() as report, tempfile.TemporaryDirectory(prefix="keeps-restored-") as place:
-        restored, done = await try_out(
-            source, Path(place) / "home", opening, name=name, at=_moment(at), progress=report
-        )
+        restored, done = await try_out(source, Path(place) / "home", opening, name=name, at=at, progress=report)
 
     def text() -> None:
         out.print(
@@ -191,7 +188,7 @@ async def restore(
 
     if into is not None and tenant is None:
         raise ValidationFailedError("--as names what a tenant becomes: say which with --tenant")
-    source, moment, target = _folder(folder, key_file, home), _moment(at), to.absolute()
+    source, moment, target = _folder(folder, key_file, home), at, to.absolute()
     if tenant is not None:
         return await _restore_tenant(source, embedded_home(home), target, name, moment, tenant, into or tenant)
     with progress_line() as report:
@@ -290,16 +287,6 @@ def _folder(folder: Path | None, key_file: Path | None, home: Path | None) -> Ba
         plan = plan_of(embedded_home(home))
         folder, key_file = plan.folder, key_file or plan.key_file
     return BackupFolder.open(folder, None if key_file is None else read_key(key_file))
-
-
-def _moment(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValidationFailedError(f"--at {text!r} is no time; write it as 2026-11-24T09:30") from None
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @contextmanager

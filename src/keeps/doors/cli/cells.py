@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keeps.doors.cli.administration import tenants
-from keeps.doors.cli.command import Answer, command, print_table, progress
+from keeps.doors.cli.command import Answer, command, group, print_table, progress
 from keeps.doors.cli.context import DatabaseUrl, Home, check_home, err, out
 from keeps_client.errors import KeepsError, ValidationFailedError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from keeps.operate.cells.service import CellService
 
 app = typer.Typer()
-cells = typer.Typer(no_args_is_help=True)
+cells = group()
 app.add_typer(cells, name="cells")
 app.add_typer(tenants, name="tenants")  # `move` below is one more command of theirs
 Administrators = Annotated[

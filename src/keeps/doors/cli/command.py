@@ -33,9 +33,16 @@ from keeps.doors.cli.context import (
     err,
     out,
 )
+from keeps.doors.cli.lazy import Group
+from keeps_client.errors import ValidationFailedError
 
 T = TypeVar("T")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def group() -> typer.Typer:
+    """Return a group of commands, which suggests one for a word that is none."""
+    return typer.Typer(cls=Group, no_args_is_help=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,19 +162,31 @@ def _wrap(function: Callable[..., Any], may_make: bool) -> Callable[..., None]:
     takes_json = any(parameter.name == "as_json" for parameter in own)
     added: dict[str, tuple[Any, Any]] = {} if takes_json else {"as_json": (Json, False)}
     added = (added if signature.return_annotation is Answer else {}) | options
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own] + [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, (kind, default) in added.items()
-    ]
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = (
+        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
+        + [context]
+        + [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, (kind, default) in added.items()
+        ]
+    )
 
     @functools.wraps(function)
     def wrapped(**given: Any) -> None:
-        target = Target(**{name: given.pop(name) for name in options}, may_make=may_make)
+        context: typer.Context = given.pop("context")
+        explicit = _explicit_options(context)
+        target = Target(**{name: given.pop(name) for name in options}, explicit=explicit, may_make=may_make)
         as_json = bool(given["as_json"] if takes_json else given.pop("as_json", False))
-        if inspect.iscoroutinefunction(function):
-            answer = asyncio.run(_run(function, given, target, opened))
-        else:
-            answer = function(**given, **({"target": target} if opened else {}))
+        try:
+            if inspect.iscoroutinefunction(function):
+                answer = asyncio.run(_run(function, given, target, opened))
+            else:
+                answer = function(**given, **({"target": target} if opened else {}))
+        except ValidationFailedError as error:
+            if not error.errors:
+                raise
+            raise _with_flags(error, context) from None
         _show(answer, as_json=as_json)
 
     wrapped.__signature__ = signature.replace(  # pyright: ignore[reportAttributeAccessIssue]
@@ -175,6 +194,30 @@ def _wrap(function: Callable[..., Any], may_make: bool) -> Callable[..., None]:
     )
     wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return wrapped
+
+
+def _explicit_options(context: typer.Context) -> frozenset[str]:
+    """Return the names of the options that were typed on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return frozenset(name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE")
+
+
+def _with_flags(error: ValidationFailedError, context: typer.Context) -> ValidationFailedError:
+    """Return an error that names the options and arguments of a command in place of the fields that they set."""
+    flags: dict[str, str] = {}
+    for parameter in context.command.params:
+        option = max(parameter.opts, key=len)
+        flag = option if option.startswith("-") else str(parameter.name).upper()
+        flags |= {str(parameter.name): flag, option.lstrip("-").replace("-", "_"): flag}
+    detail = error.detail
+    for each in error.errors:
+        field = str(each["field"])
+        name = field.partition(".")[0]
+        for alike in (name, name.removesuffix("_id"), name.removesuffix("s")):
+            if alike in flags:
+                detail = detail.replace(f"{field}: ", f"{flags[alike]}: ", 1)
+                break
+    return ValidationFailedError(detail, error.errors)
 
 
 async def _run(function: Callable[..., Any], arguments: dict[str, Any], target: Target, opened: frozenset[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import unicodedata
 from collections.abc import AsyncGenerator
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from keeps_client import Memory, MemoryClient
 
 
-def _folder(given: str) -> Path:
+def folder_of(given: str) -> Path:
+    """Parse an option that names a folder."""
     if not given.strip():
         raise typer.BadParameter("names no folder; leave it out for the usual one")
     return Path(given)
@@ -37,7 +39,7 @@ Home = Annotated[
         envvar="KEEPS_HOME",
         help="Folder of the embedded database.",
         metavar="PATH",
-        parser=_folder,
+        parser=folder_of,
         rich_help_panel="Database",
     ),
 ]
@@ -114,6 +116,8 @@ class Target:
     tenant: str = DEFAULT_TENANT_ID
     user: str = DEFAULT_USER_ID
     agent: str | None = None
+    explicit: frozenset[str] = frozenset()
+    """The options that were typed, not taken from the environment or a default."""
     may_make: bool = False
     """True if the command may be the first in a new home."""
 
@@ -151,10 +155,12 @@ class Target:
                 yield keeps.memory(scope)
 
     def client(self) -> MemoryClient:
+        from keeps.base.settings import check_variables
         from keeps_client import MemoryClient
 
         if not self.url:
             raise AssertionError("no --url")
+        check_variables(os.environ)
         # With a token, the token says who asks; who names somebody is heard, and refused where it is somebody else.
         tenant = None if self.token and self.tenant == DEFAULT_TENANT_ID else self.tenant
         user = None if self.token and self.user == DEFAULT_USER_ID else self.user
@@ -175,10 +181,26 @@ def check_home(home: Path | None, database_url: str | None, *, may_make: bool = 
     home = home.expanduser().absolute()
     if server_place(home) is not None:
         return
+    similar = _similar_home(home)
     if may_make or (home / "keeps.toml").exists():
-        err.print(f"a new database is made in {home}", style="dim")
+        err.print(
+            f"a new database is made in {home}" + (f"; there is one in {similar}" if similar else ""), style="dim"
+        )
         return
-    raise NotFoundError(f"no database in {home}: is it misspelt? `keeps remember` and `keeps serve` make a new one")
+    meant = f"did you mean {similar}?" if similar else "is it misspelt?"
+    raise NotFoundError(f"there is nothing at {home}: {meant} `keeps remember` or `keeps serve` would create it")
+
+
+def _similar_home(home: Path) -> Path | None:
+    """Return a home beside a missing one whose name is spelt much like it."""
+    from keeps.store.db.embedded.places import server_place
+
+    try:
+        names = [each.name for each in home.parent.iterdir() if each.is_dir() and each != home]
+    except OSError:
+        return None
+    close = difflib.get_close_matches(home.name, names, 3, 0.6)
+    return next((home.parent / name for name in close if server_place(home.parent / name) is not None), None)
 
 
 def in_process(memory: Memory) -> TypeIs[LocalMemory]:

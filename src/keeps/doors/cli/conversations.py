@@ -11,8 +11,9 @@ from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Table
 
-from keeps.doors.cli.command import Answer, command, lines
+from keeps.doors.cli.command import Answer, command, group, lines
 from keeps.doors.cli.context import Target, err, out
+from keeps.doors.cli.parsers import check_message
 from keeps_client.checked import validated
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import NewSource
@@ -23,18 +24,20 @@ if TYPE_CHECKING:
     from keeps_client.models import ContextResult, Insights
 
 app = typer.Typer()
-sources = typer.Typer(no_args_is_help=True)
-audit = typer.Typer(no_args_is_help=True)
+sources = group()
+audit = group()
 app.add_typer(sources, name="sources")
 app.add_typer(audit, name="audit")
 Session = Annotated[str | None, typer.Option("--session", "-s", help="The conversation.")]
 SessionId = Annotated[str, typer.Argument(help="The conversation.")]
+ALWAYS = "# Always: put this before the conversation"
+FOR_THIS_QUESTION = "# For this question: put this at the end"
 
 
 @command(app)
 async def context(
     memory: Memory,
-    query: Annotated[str, typer.Argument(help="The message that the LLM is about to get.")],
+    query: Annotated[str, typer.Argument(help="The message that the LLM is about to get.", callback=check_message)],
     session: Session = None,
     budget: Annotated[int, typer.Option("--budget-tokens", "--budget", help="Tokens.", min=50, max=200_000)] = 4_000,
     sections: Annotated[
@@ -48,7 +51,10 @@ async def context(
         bool, typer.Option(help="How it came about: sources, times, what was left out and why.")
     ] = False,
 ) -> Answer:
-    """Print the context for a prompt: Markdown within a budget of tokens."""
+    """Print the context for a prompt: Markdown within a budget of tokens.
+
+    Two parts: what the model is told whatever is asked (`stable` in --json), and what this question found (`volatile`).
+    """
     result = await memory.context(
         query,
         session_id=session,
@@ -59,7 +65,10 @@ async def context(
     )
 
     def text() -> None:
-        if result.text:
+        parts = {ALWAYS: result.stable, FOR_THIS_QUESTION: result.volatile}
+        if shown := [f"{head}\n{part}" for head, part in parts.items() if part]:
+            print("\n\n".join(shown))
+        elif result.text:
             print(result.text)
         else:
             err.print("Nothing is known that would help, or needed. [dim]Is it the right --tenant and --user?[/]")

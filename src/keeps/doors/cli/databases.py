@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, lines, print_table
+from keeps.doors.cli.command import Answer, command, group, lines, print_table
 from keeps.doors.cli.context import Target, err, out
+from keeps.doors.cli.parsers import check_question
 from keeps.memory.transfer.erasure import TenantService
 from keeps.sources.databases.service import DatabaseService
 from keeps_client.errors import ValidationFailedError
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from keeps_client.models.databases import AskedBy, QueryAudit
 
 app = typer.Typer()
-databases = typer.Typer(no_args_is_help=True)
-secrets = typer.Typer(no_args_is_help=True)
+databases = group()
+secrets = group()
 app.add_typer(databases, name="databases")
 app.add_typer(secrets, name="secrets")
 Name = Annotated[str, typer.Argument(help="What it is called here.")]
@@ -89,7 +90,7 @@ async def remove(memory: Memory, name: Name) -> str:
 @command(databases)
 async def ask(
     memory: Memory,
-    question: Annotated[str, typer.Argument(help="In plain language.")],
+    question: Annotated[str, typer.Argument(help="In plain language.", callback=check_question)],
     database: Annotated[str | None, typer.Option("--of", help="Which database; else the one that fits.")] = None,
     remember: Annotated[bool, typer.Option("--remember", help="Keep the answer as a memory.")] = False,
 ) -> Answer:

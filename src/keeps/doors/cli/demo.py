@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from keeps.base.clock import new_id, utc_now
+from keeps.base.clock import utc_now
+from keeps.base.scope import Scope
 from keeps.doors.cli.command import command
-from keeps.doors.cli.context import DatabaseUrl, Home, out
+from keeps.doors.cli.context import DatabaseUrl, folder_of, out
 from keeps.doors.cli.memories import print_hit
+from keeps.doors.demo.story import read_story, story_tenants
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.lifecycle.service import Lifecycle
+from keeps.memory.transfer.erasure import TenantService
 from keeps.store.events.service import EventService
+from keeps_client.errors import NotFoundError
 
 if TYPE_CHECKING:
     from keeps.doors.demo.story import Turn
@@ -52,6 +58,18 @@ SECOND_TALK = (
 )
 
 
+WEEKS_TENANT = "harbour-weeks"
+DemoHome = Annotated[
+    Path | None,
+    typer.Option(
+        "--home",
+        help="Folder of the embedded database. Default: one of the demo's own, beside the usual one.",
+        metavar="PATH",
+        parser=folder_of,
+        rich_help_panel="Database",
+    ),
+]
+
 app = typer.Typer()
 
 
@@ -66,14 +84,12 @@ class SimulatedClock:
 
 
 @command(app)
-async def demo(home: Home = None, database_url: DatabaseUrl = None) -> None:
+async def demo(home: DemoHome = None, database_url: DatabaseUrl = None) -> None:
     """Store three months of conversations, ask, explain, correct, forget, and try to look over the wall.
 
-    Then talk for three simulated weeks, and see what becomes of it.
+    Then talk for three simulated weeks, and see what becomes of it. It begins anew each time, in a home of its own.
     """
-    from keeps.base.scope import Scope
     from keeps.base.settings import load_settings
-    from keeps.doors.demo.story import read_story
     from keeps.engine import Keeps
 
     settings = load_settings(home=home, database_url=database_url)
@@ -85,6 +101,7 @@ async def demo(home: Home = None, database_url: DatabaseUrl = None) -> None:
     try:
         if not database_url:
             out.print(f"[dim]A PostgreSQL of its own, in {place}; nothing leaves this machine.[/]")
+        await _erase_last(keeps)
         await _store(keeps, list(read_story()), steps)
         alice = keeps.memory(Scope("harbour", "alice", agent_id="concierge"))
         bob = keeps.memory(Scope("northwind", "bob", agent_id="planner"))
@@ -93,7 +110,7 @@ async def demo(home: Home = None, database_url: DatabaseUrl = None) -> None:
         await _forget(alice, steps)
         leaked = await _wall(alice, bob, steps)
         with _step("three weeks of conversations", steps):
-            promised = await talk(keeps.memory(Scope(f"weeks-{new_id().hex[-8:]}", "alice", "concierge")), clock)
+            promised = await talk(keeps.memory(Scope(WEEKS_TENANT, "alice", "concierge")), clock)
         if sys.stdin.isatty():
             await _your_questions(alice)
     finally:
@@ -102,12 +119,32 @@ async def demo(home: Home = None, database_url: DatabaseUrl = None) -> None:
     out.print("\n[bold]How long each step took[/]")
     for name, seconds in steps:
         out.print(f"  {name:<46} {seconds * 1e3:>9,.1f} ms")
+    this = escape(_this_command())
     out.print(
-        '\nYour turn:  [bold]keeps remember "I take my tea with lemon."[/]  then  [bold]keeps recall "what do I'
-        ' drink?"[/]'
+        f'\nYour turn:  [bold]{this} remember "I take my tea with lemon."[/]  then  [bold]{this} recall'
+        ' "what do I drink?"[/]'
     )
     if leaked or not promised:
         raise typer.Exit(1)
+
+
+async def _erase_last(keeps: Keeps) -> None:
+    """Erase the tenants of the last demo, so that this one tells the same story. Others of these names stay."""
+    turn = next(read_story())
+    if await keeps.memory(turn.scope).find(turn.memory["namespace"], turn.memory["key"]) is None:
+        return
+    for tenant in (WEEKS_TENANT, *sorted(story_tenants() - {turn.scope.tenant_id}), turn.scope.tenant_id):
+        with suppress(NotFoundError):
+            await keeps.service(TenantService).erase_tenant(Scope(tenant))
+
+
+def _this_command() -> str:
+    """Return how this command was called, where `keeps` alone is not found or is another one."""
+    called = Path(sys.argv[0])
+    on_path = shutil.which("keeps")
+    if not called.is_file() or (on_path is not None and Path(on_path).samefile(called)):
+        return "keeps"
+    return sys.argv[0]
 
 
 async def _store(keeps: Keeps, turns: list[Turn], steps: list[tuple[str, float]]) -> None:

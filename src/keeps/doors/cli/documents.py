@@ -11,8 +11,9 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, lines, progress
+from keeps.doors.cli.command import Answer, command, group, lines, progress
 from keeps.doors.cli.context import Json, err, out
+from keeps.doors.cli.parsers import check_question
 from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError, ValidationFailedError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from keeps_client.models.documents import FolderStep
 
 app = typer.Typer()
-documents = typer.Typer(no_args_is_help=True)
+documents = group()
 app.add_typer(documents, name="documents")
 PassageTokens = Annotated[
     int | None, typer.Option("--passage-tokens", help="How long a passage is at most, 64 to 508; as before, or 256.")
@@ -130,7 +131,7 @@ async def list_documents(
 @command(documents)
 async def search(
     memory: Memory,
-    query: Annotated[str, typer.Argument(help="A question, or words.")],
+    query: Annotated[str, typer.Argument(help="A question, or words.", callback=check_question)],
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages, 1 to 50.")] = 5,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Only of documents with this tag.")] = None,
 ) -> Answer:

@@ -12,8 +12,9 @@ import typer
 from pydantic import JsonValue
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, json_object, lines, more, table
+from keeps.doors.cli.command import Answer, command, group, json_object, lines, more, table
 from keeps.doors.cli.context import Target, err, in_process
+from keeps.doors.cli.parsers import time_option
 from keeps.memory.graph.reading import Reader
 from keeps_client.errors import NotFoundError, ValidationFailedError
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from keeps_client.models import Entity, Traversal
 
 app = typer.Typer()
-graph = typer.Typer(no_args_is_help=True)
+graph = group()
 app.add_typer(graph, name="graph")
 EntityName = Annotated[str, typer.Argument(help="A name, an alias or an id.")]
 Types = Annotated[list[str] | None, typer.Option("--relation", help="Only edges of this type; repeat for more.")]
@@ -53,7 +54,7 @@ async def link(
     to: EntityName,
     properties: Properties = None,
     exclusive: Annotated[bool, typer.Option(help="Ends the source's other edges of this type.")] = False,
-    valid_from: Annotated[datetime | None, typer.Option(help="True since (UTC).")] = None,
+    valid_from: Annotated[datetime | None, time_option("True since.")] = None,
 ) -> Answer:
     """Store an edge between two existing entities: keeps graph link Alice works_at Acme"""
     edge = await memory.add_relation(
@@ -87,7 +88,7 @@ async def list_entities(
 async def show(
     memory: Memory,
     entity: EntityName,
-    as_of: Annotated[datetime | None, typer.Option(help="As it was known then (UTC).")] = None,
+    as_of: Annotated[datetime | None, time_option("As it was known then.")] = None,
 ) -> Answer:
     """Show one entity with its edges."""
     subject = await _entity(memory, entity)

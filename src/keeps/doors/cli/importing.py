@@ -7,8 +7,9 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, get_args
 
@@ -21,7 +22,7 @@ from keeps.memory.indexing.service import Indexer
 from keeps.memory.transfer.service import TransferService
 from keeps.sources.importing.formats import Format, read
 from keeps.sources.importing.service import Summary, run_import
-from keeps_client.errors import ConflictError, ValidationFailedError
+from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 
 if TYPE_CHECKING:
     from keeps_client import Memory
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 SHOWN_REJECTIONS = 20
+DIFFERS = (
+    "What differs stays as it is stored: an import changes nothing that is there, and no option makes it do so. To take"
+    " a line's memory, forget the stored one for good (`keeps forget ID --hard`) and import again, or change it with"
+    " `keeps update ID`."
+)
+LINE_TYPE = re.compile(r'\{"type": "([a-z_]+)"')
 
 
 @command(app, "import", may_make=True)
@@ -54,6 +61,10 @@ async def import_files(
     if form == "keeps" or (form == "auto" and _is_export(path)):
         if not path.is_file():
             raise ValidationFailedError(f"no file {path}")
+        if "user" in target.explicit:
+            raise ValidationFailedError(
+                "an export keeps the users of its lines, so --user has no effect here: leave it out"
+            )
         return await _import_export(path, target, dry_run=dry_run)
     if form not in get_args(Format):
         raise ValidationFailedError(f"unknown --format {form!r}; there are {', '.join(get_args(Format))}, keeps")
@@ -92,43 +103,83 @@ def _is_export(path: Path) -> bool:
 @command(app)
 async def export(
     target: Target,
-    file: Annotated[Path | None, typer.Argument(help="Where to; standard output if not given.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Where to; standard output if it is not given, or -.")] = None,
     form: Annotated[
         str, typer.Option("--format", help="jsonl: everything of a tenant; markdown: a user's memories, as a folder.")
     ] = "jsonl",
     only_user: Annotated[str | None, typer.Option(help="Only this user's data, not the whole tenant's.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", "--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a tenant's data as JSON lines: memories, graph, sessions, plans, task contexts, working memory. Or with
     --format markdown the memories of --user as a folder that people can read and edit. `keeps import` takes both back.
     Only you can read what is written; a file that is there stays, unless --overwrite.
     """
-    if form == "jsonl" and file is not None and file.is_file() and not overwrite:
-        raise ConflictError(f"{file} is there already; name another file, or add --overwrite")
+    file = None if file == Path("-") else file
     if form == "markdown":
-        if file is None:
-            raise ValidationFailedError("name a folder: keeps export FOLDER --format markdown")
-
-        from keeps.sources.importing.markdown import write_folder
-
-        async with target.memory() as memory:
-            count = write_folder(file, [each async for each in _memories(memory)])
-        err.print(f"[dim]{count:,} memories in {file}[/]")
+        await _export_folder(target, file, only_user)
         return
     if form != "jsonl":
         raise ValidationFailedError(f"unknown --format {form!r}; there are jsonl and markdown")
-    count = 0
+    if only_user is None and "user" in target.explicit:
+        raise ValidationFailedError(
+            f"--user says who asks, not whose data is written: --only-user {target.user} exports this user's; without"
+            " either, all of the tenant's is written"
+        )
+    if file is not None and file.is_file() and not overwrite:
+        raise ConflictError(f"{file} is there already; name another file, or add --overwrite (or --force)")
+    counts: Counter[str] = Counter()
     with _private(file) if file else nullcontext(sys.stdout) as stream:
         async with target.memory() as memory:
             if in_process(memory):
                 async for line in memory.keeps.service(TransferService).export(target.scope, only_user):
                     stream.write(line)
-                    count += 1
+                    counts[_type_of(line)] += 1
             else:
                 for line in await memory.admin.export_lines(user_id=only_user):
                     stream.write(line + "\n")
-                    count += 1
-    err.print(f"[dim]{count:,} lines[/]")
+                    counts[_type_of(line)] += 1
+        if not counts:
+            raise _nothing_of(target.tenant, only_user)
+    err.print(f"[dim]{counts_text(counts)}[/]")
+
+
+async def _export_folder(target: Target, folder: Path | None, only_user: str | None) -> None:
+    if folder is None:
+        raise ValidationFailedError("name a folder: keeps export FOLDER --format markdown")
+
+    from keeps.sources.importing.markdown import write_folder
+
+    if only_user is not None:
+        target = replace(target, user=only_user)
+    async with target.memory() as memory:
+        memories = [each async for each in _memories(memory)]
+    if not memories:
+        raise _nothing_of(target.tenant, target.user)
+    count = write_folder(folder, memories)
+    err.print(f"[dim]{count:,} {'memory' if count == 1 else 'memories'} in {folder}[/]")
+
+
+def _nothing_of(tenant: str, user: str | None) -> NotFoundError:
+    what = f"user {user} of tenant {tenant}" if user else f"tenant {tenant}"
+    return NotFoundError(f"{what} has nothing to export, so nothing is written; `keeps tenants list` lists the tenants")
+
+
+def _type_of(line: str) -> str:
+    match = LINE_TYPE.match(line)
+    return match[1] if match else "line"
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Return counts of lines by their type as text, such as "4 memories, 1 session"."""
+    return ", ".join(
+        f"{count:,} {_plural(name) if count != 1 else name}".replace("_", " ") for name, count in counts.items()
+    )
+
+
+def _plural(name: str) -> str:
+    if name == "working_memory":
+        return "working_memory_keys"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 @contextmanager
@@ -169,9 +220,13 @@ async def _import_export(path: Path, target: Target, *, dry_run: bool) -> Answer
 
     def text() -> None:
         stored = "would be stored" if dry_run else "stored"
+        differs = f" · [yellow]{summary.differs:,} differs[/]" if summary.differs else ""
         out.print(
-            f"[bold]{summary.stored:,} {stored}[/] · {summary.unchanged:,} there already · {summary.failed:,} failed"
+            f"[bold]{summary.stored:,} {stored}[/] · {summary.unchanged:,} there already{differs} ·"
+            f" {summary.failed:,} failed"
         )
+        if summary.differs:
+            err.print(DIFFERS)
         for error in summary.errors[:SHOWN_REJECTIONS]:
             err.print(error, markup=False)
 

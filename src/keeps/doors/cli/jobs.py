@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from keeps.doors.cli.command import Answer, command, lines, table
+from keeps.doors.cli.command import Answer, command, group, lines, table
 from keeps.doors.cli.context import DatabaseUrl, Home, Target, err
 from keeps.memory.jobs.worker import JobQueue, Worker
 from keeps.memory.lifecycle.service import Lifecycle
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from keeps_client.models.operations import OperationChange
 
 app = typer.Typer()
-operations = typer.Typer(no_args_is_help=True)
-jobs = typer.Typer(no_args_is_help=True)
+operations = group()
+jobs = group()
 app.add_typer(operations, name="operations")
 app.add_typer(jobs, name="jobs")
 OperationId = Annotated[str, typer.Argument(help="The id that `keeps operations list` prints.")]

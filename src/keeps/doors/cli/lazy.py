@@ -73,7 +73,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "operations": ("jobs", "What background jobs did to a tenant: list, show, undo."),
     "jobs": ("jobs", "The worker's queue: what waits, dead letters, retry."),
     "keys": ("administration", "API keys of a tenant: make, list, revoke."),
-    "tenants": ("cells", "Tenants: list, quota, erase; and erasure of a user."),
+    "tenants": ("cells", "Tenants: list, users, quota, erase; and erasure of a user."),
     "cells": ("cells", "Several PostgreSQLs, each with tenants of its own: list, add, weight, drain, remove."),
     "backup": ("backups", "Backups of the embedded database: on, create, list, verify, restore, prune, off."),
     "models": ("models", "Sentence encoders and rerankers: which there are, what one costs, and how to change."),
@@ -81,8 +81,77 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class LazyGroup(TyperGroup):
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "add": ("remember", "make", "import"),
+    "ask": ("recall", "context", "search"),
+    "cat": ("get", "show"),
+    "chat": ("say", "context"),
+    "create": ("remember", "make", "add"),
+    "delete": ("forget", "remove", "revoke", "erase"),
+    "drop": ("forget", "remove", "delete", "erase"),
+    "dump": ("export", "backup"),
+    "edit": ("update",),
+    "erase": ("forget", "remove", "delete"),
+    "find": ("recall", "search"),
+    "forget": ("remove", "delete"),
+    "get": ("show", "read"),
+    "health": ("doctor", "status"),
+    "info": ("status", "show"),
+    "init": ("demo", "remember", "serve"),
+    "load": ("import",),
+    "log": ("events", "history"),
+    "ls": ("list",),
+    "new": ("remember", "make", "add", "create"),
+    "prompt": ("context",),
+    "put": ("remember", "add"),
+    "query": ("recall", "search", "databases"),
+    "read": ("get", "show"),
+    "remove": ("forget", "delete", "revoke", "erase"),
+    "rm": ("forget", "remove", "delete", "revoke", "erase"),
+    "run": ("serve", "worker", "run-job"),
+    "save": ("remember", "say"),
+    "search": ("recall",),
+    "server": ("serve",),
+    "set": ("remember", "update"),
+    "show": ("get", "list", "context"),
+    "start": ("serve", "worker"),
+    "stats": ("insights", "status"),
+    "store": ("remember",),
+    "undo": ("restore", "operations"),
+    "undelete": ("restore",),
+    "up": ("serve",),
+    "upgrade": ("migrate",),
+    "users": ("tenants",),
+    "web": ("ui",),
+    "write": ("remember", "say"),
+}
+"""Commands by words that people try for them; a group suggests those that it has."""
+
+
+class Group(TyperGroup):
+    """A group with `help`, which suggests commands by what a word means, else by how it is spelt."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read `help COMMAND` as `COMMAND --help`."""
+        if args and args[0] == "help":
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that was typed, or fail with a suggestion."""
+        names = self.list_commands(ctx)
+        if args[0] not in names and (meant := [name for name in SYNONYMS.get(args[0].lower(), ()) if name in names]):
+            quoted = " or ".join(f"'{name}'" for name in meant)
+            ctx.fail(f"No such command '{args[0]}'. Did you mean {quoted}?")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Group):
     """The group of all commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read `version` as `--version`."""
+        return super().parse_args(ctx, ["--version", *args[1:]] if args[:1] == ["version"] else args)
 
     def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, lines, table
+from keeps.doors.cli.command import Answer, command, group, lines, table
 from keeps.doors.cli.context import Json, Target, err, out
+from keeps.doors.cli.parsers import time_option
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from keeps_client.models import Event, Verification
 
 app = typer.Typer()
-events = typer.Typer(no_args_is_help=True)
-webhooks = typer.Typer(no_args_is_help=True)
+events = group()
+webhooks = group()
 app.add_typer(events, name="events")
 app.add_typer(webhooks, name="webhooks")
 Types = Annotated[
@@ -73,7 +74,7 @@ async def verify(memory: Memory) -> Answer:
 @command(events)
 async def replay(
     target: Target,
-    until: Annotated[datetime | None, typer.Option(help="Only what happened up to then (UTC).")] = None,
+    until: Annotated[datetime | None, time_option("Only what happened up to then.")] = None,
     into: Annotated[
         str | None, typer.Option(help="Rebuild the tenant's tables in this new schema of the database.")
     ] = None,
@@ -86,11 +87,10 @@ async def replay(
     ] = None,
 ) -> Answer:
     """Rebuild the tenant's memories, state and graph from its events alone; without --into only count the rows."""
-    moment = until.replace(tzinfo=UTC) if until and until.tzinfo is None else until
     done = ""
     if into is None:
         async with target.memory() as memory:
-            tables = await memory.admin.replay_events(until=moment)
+            tables = await memory.admin.replay_events(until=until)
     else:
         from keeps.store.events.rebuild import rebuild
 
@@ -100,7 +100,7 @@ async def replay(
             url = admin_url or keeps.admin_url
             if url is None:
                 raise NotConfiguredError("--into makes a schema: give --admin-url of PostgreSQL's administrator")
-            tables = await rebuild(url, into, target.tenant, moment)
+            tables = await rebuild(url, into, target.tenant, until)
         done = f"\nrebuilt in schema {escape(into)}; it has no row security, so drop it when you are done"
     return Answer(tables, "\n".join(f"  {each.table:<16}{each.rows:>12,} rows" for each in tables) + done)
 

@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from keeps.doors.cli.context import err
 from keeps.doors.cli.lazy import LazyGroup
 from keeps_client.errors import KeepsError, ValidationFailedError
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
 app = typer.Typer(
     name="keeps",
     cls=LazyGroup,
@@ -27,12 +31,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 @app.callback(invoke_without_command=True)
 def common(
-    show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True),
+    show: bool = typer.Option(False, "--version", "-V", help="Print the version.", is_eager=True),
     config: Path | None = typer.Option(  # noqa: B008
         None, "--config", help="Settings file, instead of keeps.toml in the home.", envvar="KEEPS_CONFIG"
     ),
@@ -52,14 +57,29 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
-def _failed(code: str, detail: str) -> None:
+def _logs_json() -> bool:
+    """Return whether this process writes a stream of JSON lines on stderr."""
     structlog = sys.modules.get("structlog")
-    if structlog is not None and structlog.is_configured() and not err.is_terminal:
+    return structlog is not None and structlog.is_configured() and not err.is_terminal
+
+
+def _failed(code: str, detail: str) -> None:
+    if _logs_json():
         from keeps.base.telemetry.logs import log
 
-        log().error("failed", code=code, reason=detail)  # what this process writes is a stream of JSON lines
+        log().error("failed", code=code, reason=detail)
         return
     err.print(f"[bold red]{code}[/]: {escape(detail)}")
+
+
+def _stopped() -> None:
+    """Say that Ctrl-C ended the command."""
+    if _logs_json():
+        from keeps.base.telemetry.logs import log
+
+        log().info("stopped")
+    else:
+        err.print("stopped")
 
 
 def main() -> None:
@@ -70,6 +90,11 @@ def main() -> None:
             stream.reconfigure(errors="keeps")
     try:
         app()
+    except SystemExit as ended:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left that Ctrl-C could end
+        if ended.code == INTERRUPTED:
+            _stopped()
+        raise
     except KeepsError as error:
         _failed(error.code, error.detail)
         sys.exit(2 if isinstance(error, ValidationFailedError) else 1)
@@ -81,5 +106,6 @@ def main() -> None:
         _failed("failed", f"{error.filename}: {error.strerror}")
         sys.exit(1)
     except KeyboardInterrupt:
-        err.print("stopped")
-        sys.exit(130)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _stopped()
+        sys.exit(INTERRUPTED)

@@ -11,7 +11,10 @@ from pydantic import JsonValue
 from rich.markup import escape
 
 from keeps.doors.cli.command import Answer, command, json_object, lines, more, or_stdin, table
-from keeps.doors.cli.context import out
+from keeps.doors.cli.context import Target, out
+from keeps.doors.cli.identifiers import memory_id_of
+from keeps.doors.cli.parsers import check_question, time_option
+from keeps_client.errors import ValidationFailedError
 from keeps_client.models.memories import MemoryOrder
 
 if TYPE_CHECKING:
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
     from keeps_client.models import Memory as Stored
 
 app = typer.Typer()
-MemoryId = Annotated[str, typer.Argument(help="The id that `remember` and `list` print.")]
+MemoryId = Annotated[
+    str, typer.Argument(help="The id that `remember`, `recall` and `list` print; its first 8 characters will do.")
+]
 Namespace = Annotated[str | None, typer.Option(help="Namespace of the key.")]
 Key = Annotated[str | None, typer.Option(help="Key within the namespace.")]
 
@@ -47,7 +52,7 @@ async def remember(
     speaker: Annotated[str | None, typer.Option(help="Who said it.")] = None,
     role: Annotated[str | None, typer.Option(help="user, assistant, system or tool.")] = None,
     ttl_days: Annotated[float | None, typer.Option(help="Expires after so many days.")] = None,
-    valid_from: Annotated[datetime | None, typer.Option(help="True since (UTC).")] = None,
+    valid_from: Annotated[datetime | None, time_option("True since.")] = None,
     if_version: Annotated[
         int | None, typer.Option(help="Only if this version is stored; 0: only if nothing is.")
     ] = None,
@@ -73,19 +78,20 @@ async def remember(
 @command(app)
 async def recall(
     memory: Memory,
-    query: Annotated[str, typer.Argument(help="The question.")],
+    target: Target,
+    query: Annotated[str, typer.Argument(help="The question.", callback=check_question)],
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many hits, 1 to 200.")] = 10,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
     namespace: Namespace = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeat for any of several.")] = None,
     session: Annotated[str | None, typer.Option(help="Only from this conversation.")] = None,
-    since: Annotated[datetime | None, typer.Option(help="True since then or later (UTC).")] = None,
-    until: Annotated[datetime | None, typer.Option(help="True since before then (UTC).")] = None,
+    since: Annotated[datetime | None, time_option("True since then or later.")] = None,
+    until: Annotated[datetime | None, time_option("True since before then.")] = None,
     as_of: Annotated[
         datetime | None,
-        typer.Option(help="What was true and known then (UTC), also if it was changed or forgotten since."),
+        time_option("What was true and known then, also if it was changed or forgotten since."),
     ] = None,
-    valid_at: Annotated[datetime | None, typer.Option(help="What was true then (UTC), as it is known now.")] = None,
+    valid_at: Annotated[datetime | None, time_option("What was true then, as it is known now.")] = None,
     filters: Annotated[
         dict[str, JsonValue] | None,
         typer.Option(help='JSON, such as {"importance": {"gte": 0.7}}.', parser=json_object, metavar="JSON"),
@@ -125,11 +131,16 @@ async def recall(
     if min_relevance:
         nothing = "Nothing fits so well. [dim]Without --min-relevance the nearest are shown.[/]"
     elif as_of:
-        nothing = f"Nothing was known at {as_of}. [dim]--valid-at asks what was true then, as it is known now.[/]"
+        nothing = (
+            f"Nothing was known at {as_of:%Y-%m-%d %H:%M} UTC. [dim]--valid-at asks what was true then, as it is known"
+            " now.[/]"
+        )
     elif any((kind, namespace, tag, session, since, until, valid_at, filters, provider)):
         nothing = "Nothing of that sort found. [dim]With fewer options there may be more.[/]"
     else:
-        nothing = "Nothing found. [dim]Is it the right --tenant and --user? `keeps list` shows what there is.[/]"
+        nothing = "Nothing found. [dim]`keeps list` shows what there is.[/]"
+        if not result.hits and not (await memory.list(limit=1)).items:
+            nothing = _nothing_here(target)
     away = [AWAY.get(name, f"{name} did not answer") for name in result.failed_providers if result.partial]
     hits = f"{len(result.hits)} {'hit' if len(result.hits) == 1 else 'hits'}"
     note = f"{hits} in {result.took_ms:.1f} ms" + "".join(f" ({each})" for each in away)
@@ -139,6 +150,7 @@ async def recall(
 @command(app, "list")
 async def list_memories(
     memory: Memory,
+    target: Target,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
     namespace: Namespace = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeat for any of several.")] = None,
@@ -161,7 +173,7 @@ async def list_memories(
     empty = (
         "Nothing of that sort. [dim]`keeps list` without options shows what there is.[/]"
         if chosen
-        else 'Nothing here yet. [dim]Try: keeps remember "Alice is allergic to peanuts."[/]'
+        else _nothing_here(target)
     )
     return table(
         page.items,
@@ -176,11 +188,12 @@ async def list_memories(
 @command(app)
 async def get(
     memory: Memory,
+    target: Target,
     memory_id: MemoryId,
-    as_of: Annotated[datetime | None, typer.Option(help="As it was known then (UTC).")] = None,
+    as_of: Annotated[datetime | None, time_option("As it was known then.")] = None,
 ) -> Answer:
     """Show one memory completely."""
-    stored = await memory.get(memory_id, as_of=as_of)
+    stored = await memory.get(await memory_id_of(memory, target, memory_id), as_of=as_of)
     fields = {name: value for name, value in stored.model_dump(mode="json").items() if value not in (None, [], {})}
 
     def line(name: str) -> str:
@@ -194,6 +207,7 @@ async def get(
 @command(app)
 async def update(
     memory: Memory,
+    target: Target,
     memory_id: MemoryId,
     content: Annotated[str | None, typer.Option(help="The new truth; the old one stays readable.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Replaces the tags; repeat for more.")] = None,
@@ -209,12 +223,14 @@ async def update(
         "visibility": visibility,
     }
     changes = {name: value for name, value in changes.items() if value is not None}
-    return _receipt(await memory.update(memory_id, if_version=if_version, **changes))
+    chosen = await memory_id_of(memory, target, memory_id)
+    return _receipt(await memory.update(chosen, if_version=if_version, **changes))
 
 
 @command(app)
 async def forget(
     memory: Memory,
+    target: Target,
     memory_id: Annotated[str | None, typer.Argument(help="Which; or give --namespace and --key.")] = None,
     namespace: Namespace = None,
     key: Key = None,
@@ -222,19 +238,22 @@ async def forget(
     if_version: Annotated[int | None, typer.Option(help="Only if this version is stored.")] = None,
 ) -> Answer:
     """Forget a memory: hidden now, restorable for 30 days."""
-    receipt = await memory.forget(memory_id, namespace=namespace, key=key, hard=hard, if_version=if_version)
+    if memory_id is None and not (namespace and key):
+        raise ValidationFailedError("say what to forget: a MEMORY_ID, or --namespace and --key")
+    chosen = None if memory_id is None else await memory_id_of(memory, target, memory_id)
+    receipt = await memory.forget(chosen, namespace=namespace, key=key, hard=hard, if_version=if_version)
     undo = receipt.status == "forgotten" and not hard
     return _receipt(receipt, f"undo within 30 days: keeps restore {receipt.memory_id}" if undo else "")
 
 
 @command(app)
-async def restore(memory: Memory, memory_id: MemoryId) -> Answer:
+async def restore(memory: Memory, target: Target, memory_id: MemoryId) -> Answer:
     """Bring back a forgotten memory."""
-    return _receipt(await memory.restore(memory_id))
+    return _receipt(await memory.restore(await memory_id_of(memory, target, memory_id)))
 
 
 @command(app)
-async def history(memory: Memory, memory_id: MemoryId) -> Answer:
+async def history(memory: Memory, target: Target, memory_id: MemoryId) -> Answer:
     """Show everything that happened to a memory, oldest first."""
 
     def line(event: Event) -> str:
@@ -243,7 +262,20 @@ async def history(memory: Memory, memory_id: MemoryId) -> Answer:
         what = "(content erased)" if erased else f"v{row.get('version')} {row.get('content')}"
         return f"[dim]{event.sequence:>6}  {event.time:%Y-%m-%d %H:%M:%S}[/]  {event.type:<18} {escape(what[:100])}"
 
-    return lines(await memory.history(memory_id), line)
+    return lines(await memory.history(await memory_id_of(memory, target, memory_id)), line)
+
+
+def _nothing_here(target: Target) -> str:
+    """Say whose memories there are none of, and how to list users and tenants."""
+    first = 'keeps remember "Alice is allergic to peanuts."'
+    if target.url and target.token and not {"tenant", "user"} & target.explicit:
+        return f"Nothing here yet. [dim]Try: {first}[/]"
+    whose = escape(f"user {target.user} of tenant {target.tenant} has no memories")
+    users = "" if target.url else "`keeps tenants users` lists the users of a tenant, "
+    return (
+        f"Nothing here yet: {whose}. [dim]Is it the right --tenant and --user? {users}`keeps tenants list` all tenants."
+        f" Try: {first}[/]"
+    )
 
 
 def _print_hits(result: RecallResult, nothing: str) -> None:

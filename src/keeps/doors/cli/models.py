@@ -16,14 +16,14 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from keeps.doors.cli.command import Answer, command, lines
+from keeps.doors.cli.command import Answer, command, group, lines
 from keeps.doors.cli.context import DatabaseUrl, Home, err, out
 from keeps_client.errors import ValidationFailedError
 
 Name = Annotated[str, typer.Argument(help="local, multilingual, openai, none, onnx:FOLDER or hub:NAME.")]
 OfReranker = Annotated[bool, typer.Option("--reranker", help="The model that reads the best hits with the question.")]
 app = typer.Typer()
-models = typer.Typer(no_args_is_help=True)
+models = group()
 app.add_typer(models, name="models")
 
 

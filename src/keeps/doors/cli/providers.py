@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Column, Table
 
-from keeps.doors.cli.command import Answer, command, lines, or_stdin, table
+from keeps.doors.cli.command import Answer, command, group, lines, or_stdin, table
 from keeps.doors.cli.context import Target, err, out
 from keeps.memory.providers.service import ProviderService
 from keeps.memory.transfer.erasure import TenantService
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from keeps_client.models import Entry
 
 app = typer.Typer()
-providers = typer.Typer(no_args_is_help=True)
+providers = group()
 app.add_typer(providers, name="providers")
 ProviderId = Annotated[str, typer.Argument(help="The name that `keeps providers list` prints.")]
 Key = Annotated[str, typer.Argument(help="The entry's key.")]

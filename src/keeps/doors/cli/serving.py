@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import signal
 import socket
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from http.client import HTTPConnection, HTTPException
 from importlib.util import find_spec
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +24,8 @@ from keeps.doors.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Agent, D
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
@@ -30,6 +36,8 @@ Roles = Annotated[list[str] | None, typer.Option("--role", help="reader, writer,
 
 
 app = typer.Typer()
+PROBE_SECONDS = 2.0
+"""Seconds to wait for what uses a port to say what it is."""
 
 
 @app.command()
@@ -99,11 +107,13 @@ def _serve(
     import uvicorn
 
     from keeps.base.telemetry.logs import configure_logs, log
+    from keeps.doors.cli.workers import serve_alone, serve_by_workers
     from keeps.doors.server.app import auth_of
     from keeps.doors.server.protocol import GuardedProtocol
 
     mode = auth_of(settings)
     configure_logs(settings.log_level)
+    _warn_of_scope()
     listener = _listen(settings.host, settings.port)
     config = uvicorn.Config(
         application,
@@ -121,25 +131,17 @@ def _serve(
         timeout_worker_healthcheck=60,
     )
 
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                _banner(settings, mode, listener, workers, ui=application.console is not None)
-                if opened is not None:
-                    opened(f"http://{settings.host}:{listener.getsockname()[1]}/ui/")
+    def ready() -> None:
+        _banner(settings, mode, listener, workers, ui=application.console is not None)
+        if opened is not None:
+            opened(f"http://{settings.host}:{listener.getsockname()[1]}/ui/")
 
     started_at = time.monotonic()
-    if workers > 1:
-        from keeps.doors.cli.workers import serve_by_workers
-
-        started = serve_by_workers(
-            config, listener, partial(_banner, settings, mode, listener, workers, ui=application.console is not None)
-        )
-    else:
-        server = Server(config)
-        server.run([listener])
-        started = server.started
+    # Before and after uvicorn listens to Ctrl-C, too, nothing but it ends the server.
+    signal.signal(signal.SIGINT, _ignore)
+    started, interrupted = (serve_by_workers if workers > 1 else serve_alone)(config, listener, ready)
+    if interrupted:
+        raise KeyboardInterrupt
     if err.is_terminal:
         err.print("Keeps has stopped" if started else "")
     elif started:
@@ -147,6 +149,10 @@ def _serve(
     if not started:
         took = time.monotonic() - started_at
         raise UnavailableError(f"the server did not start ({took:.0f} s); the log above says why")
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Take a signal without an effect. Unlike SIG_IGN, a child process does not inherit this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +224,47 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
     except OSError as error:
+        if error.errno == errno.EADDRINUSE and (url := _served_by_keeps(host, port)):
+            raise ValidationFailedError(
+                f"Keeps serves {url} already: use it (--url {url}), or serve elsewhere with --port (0 takes a free one)"
+            ) from None
+        taken = ": another program uses this port" if error.errno == errno.EADDRINUSE else ""
         raise ValidationFailedError(
-            f"cannot listen on {host}:{port} ({error.strerror}); choose another with --host and --port"
+            f"cannot listen on {host}:{port} ({error.strerror}){taken}; choose another with --host and --port"
         ) from None
     return listener
+
+
+def _served_by_keeps(host: str, port: int) -> str | None:
+    """Return the address of a Keeps that serves a port, or None."""
+    from keeps.doors.server.public_routes import SERVICE
+
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  asks, and does not listen
+    connection = HTTPConnection(here, port, timeout=PROBE_SECONDS)
+    try:
+        connection.request("GET", "/", headers={"Accept": "application/json"})
+        answer = json.loads(connection.getresponse().read(10_000))
+    except (OSError, HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+    shown = f"[{here}]" if ":" in here else here
+    return f"http://{shown}:{port}" if isinstance(answer, dict) and answer.get("service") == SERVICE else None
+
+
+def _warn_of_scope() -> None:
+    """Warn that variables which name a caller have no effect on a server."""
+    from keeps.base.telemetry.logs import log
+
+    headers = {"KEEPS_TENANT_ID": "X-Tenant-ID", "KEEPS_USER_ID": "X-User-ID", "KEEPS_AGENT_ID": "X-Agent-ID"}
+    if not (ignored := [name for name in headers if os.environ.get(name)]):
+        return
+    asked = ", ".join(headers[name] for name in ignored)
+    text = f"{', '.join(ignored)}: not used by the server; each request says who asks ({asked})"
+    if err.is_terminal:
+        err.print(f"[yellow]{text}[/]")
+    else:
+        log().warning(text)
 
 
 def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers: int, *, ui: bool) -> None:

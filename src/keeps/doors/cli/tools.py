@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, lines
+from keeps.doors.cli.command import Answer, command, group, lines
 from keeps.doors.cli.context import err
+from keeps.doors.cli.parsers import check_question
 from keeps_client.errors import ValidationFailedError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from keeps_client.models.memories import Visibility
 
 app = typer.Typer()
-tools = typer.Typer(no_args_is_help=True)
+tools = group()
 app.add_typer(tools, name="tools")
 NO_TOOLS = "No tools. [dim]`keeps tools add` or `keeps tools import` adds some.[/]"
 Private = Annotated[bool, typer.Option("--private", help="Only for this user; else for the tenant.")]
@@ -73,7 +74,7 @@ async def list_tools(
 @command(tools)
 async def search(
     memory: Memory,
-    query: Annotated[str, typer.Argument(help="What is to be done.")],
+    query: Annotated[str, typer.Argument(help="What is to be done.", callback=check_question)],
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 100.")] = 5,
 ) -> Answer:
     """Show the tools that fit best, best first."""

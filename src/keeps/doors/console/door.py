@@ -54,10 +54,16 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
-        if scope["type"] != "http" or not (path == UI or path.startswith(UI + "/")):
+        if scope["type"] != "http" or not (path in (UI, "/") or path.startswith(UI + "/")):
             await self._app(scope, receive, send)
             return
         page = _Page(scope, send)
+        if path == "/":
+            if page.method == "GET" and "text/html" in page.header(b"accept"):  # a browser
+                await page.go("/ui/")
+            else:
+                await self._app(scope, receive, send)
+            return
         try:
             await self._answer(page, path, receive)
         except KeepsError as error:

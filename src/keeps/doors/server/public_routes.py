@@ -16,12 +16,18 @@ from keeps.doors.server.openapi import openapi_document
 from keeps.doors.server.router import Route
 from keeps_client.errors import KeepsError
 
+SERVICE = "Keeps"
 _FILES = {
     "swagger-ui-bundle.js": ("swagger-ui-bundle.js", "text/javascript"),
     "swagger-ui.css": ("swagger-ui.css", "text/css"),
     "favicon.png": ("favicon-32x32.png", "image/png"),
 }
 """Files of Swagger UI with their types, from an installed package: nothing is loaded from other sites."""
+
+
+async def index(request: Request) -> Response:  # noqa: ARG001
+    """Say what serves here, and where to go on."""
+    return JSONResponse({"service": SERVICE, "docs": "/docs", "openapi": "/openapi.json", "health": "/health"})
 
 
 async def health(request: Request) -> Response:  # noqa: ARG001
@@ -42,6 +48,7 @@ async def metrics(request: Request) -> Response:
 
 def public_routes() -> Iterator[Route]:
     """Yield the routes; the responses that they cache belong to one application."""
+    yield Route(path="/", methods=("GET", "HEAD"), app=request_response(index))
     for path, respond in (("/health", health), ("/ready", ready), ("/metrics", metrics)):
         yield Route(path=path, methods=("GET",), app=request_response(respond))
     page = files("keeps.doors.server").joinpath("docs.html")

@@ -58,8 +58,10 @@ def check_query(scope: Scope, headers: dict[str, str], known: Collection[str]) -
             continue
         if name and name not in known:
             names = ", ".join(sorted(known)) or "none"
+            header = {"tenant_id": "X-Tenant-ID", "agent_id": "X-Agent-ID"}.get(name)
+            who = f"; the header {header} or the credential says who asks" if header else ""
             raise ValidationFailedError(
-                f"unknown query parameter {name[:100]!r}; this route knows: {names}",
+                f"unknown query parameter {name[:100]!r}; this route knows: {names}{who}",
                 [{"field": name[:100], "message": "unknown query parameter"}],
             )
         pairs.append(pair)

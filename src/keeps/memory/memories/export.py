@@ -7,8 +7,14 @@ import re
 from keeps.memory.memories import store
 from keeps.memory.memories.types import MemoryRow, content_hash
 from keeps.store.db.session import Tx
-from keeps.store.export import NO_ID, Export, JsonRow, check_as_new
+from keeps.store.export import NO_ID, Export, JsonRow, check_as_new, differ
 from keeps_client.models import Memory, NewMemory
+
+COMPARED = (
+    "content value kind content_type namespace key role trigger_condition procedure_type metadata tags source"
+    " importance visibility session_id valid_from"
+).split()
+"""Fields that people edit in an export."""
 
 
 def _read_memory(row: JsonRow) -> store.NewMemoryRow:
@@ -34,6 +40,13 @@ async def _add_memory(tx: Tx, memory: store.NewMemoryRow) -> bool:
     return bool(await store.insert_many(tx, [memory], ""))
 
 
+async def _memory_differs(tx: Tx, memory: store.NewMemoryRow) -> bool:
+    stored = await store.get(tx, memory.row.memory_id)
+    if stored is None and memory.row.namespace and memory.row.key:  # another memory has the key
+        stored = await store.find(tx, memory.row.namespace, memory.row.key, memory.row.updated_at)
+    return differ(stored, memory.row.as_memory(), COMPARED)
+
+
 EXPORTS = (
     Export(
         "memory",
@@ -41,5 +54,6 @@ EXPORTS = (
         {"older": False, "memory_id": NO_ID},
         _read_memory,
         _add_memory,
+        _memory_differs,
     ),
 )

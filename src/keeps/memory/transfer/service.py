@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -14,7 +15,7 @@ from keeps.base.text.json_parts import JsonParts
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.transfer.erasure import QUERIES
 from keeps.store.db.errors import MissingError
-from keeps.store.db.session import Database, Row
+from keeps.store.db.session import Database, Row, Tx
 from keeps.store.db.statements import Statement
 from keeps.store.export import Export, ReadT, check_row
 from keeps.store.tenants.service import Introducer, ensure_user
@@ -29,12 +30,15 @@ _STEP_CHARACTERS = 1 << 16
 OTHERS_AFTER, MOST_ERRORS = 200, 100
 
 
+Fate = Literal["stored", "unchanged", "differs"]
+
+
 class _RollBack(Exception):
     """Ends a transaction that was only a trial."""
 
-    def __init__(self, stored: bool) -> None:
+    def __init__(self, fate: Fate) -> None:
         super().__init__()
-        self.stored = stored
+        self.fate: Fate = fate
 
 
 class TransferService:
@@ -50,12 +54,8 @@ class TransferService:
 
     async def export(self, scope: Scope, user_id: str | None = None) -> AsyncIterator[str]:
         """Yield the lines of one user, or of all users of the scope's tenant."""
-        users = [user_id]
-        if user_id is None:
-            async with self._database.scoped(scope) as tx:
-                users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
-        for each in users:
-            owner = Scope(scope.tenant_id, each or scope.user_id)
+        for each in [user_id] if user_id is not None else await self.users(scope):
+            owner = Scope(scope.tenant_id, each)
             for kind, export in self._exports.items():
                 position = export.first
                 while rows := await self._read(owner, export.page, *position.values()):
@@ -69,13 +69,18 @@ class TransferService:
                         yield line
                     position = {name: rows[-1][name] for name in export.first}
 
+    async def users(self, scope: Scope) -> list[str]:
+        """Return the ids of all users of the scope's tenant."""
+        async with self._database.scoped(scope) as tx:
+            return [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
+
     async def import_lines(self, scope: Scope, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines in the scope's tenant, with their ids and owners. Existing rows stay as they are.
 
         Each line is independent: an invalid one is reported with its number, and the others are stored. With `dry_run`,
         each is stored and rolled back at once; references to missing rows are not detected.
         """
-        stored = unchanged = 0
+        fates: Counter[Fate] = Counter()
         errors: list[str] = []
         failed = 0
         for number, line in enumerate(lines, 1):
@@ -84,21 +89,24 @@ class TransferService:
             if not line.strip():
                 continue
             try:
-                if await self._import(scope.tenant_id, line, dry_run=dry_run):
-                    stored += 1
-                else:
-                    unchanged += 1
+                fates[await self._import(scope.tenant_id, line, dry_run=dry_run)] += 1
             except KeepsError as error:
                 failed += 1
                 if len(errors) < MOST_ERRORS:
                     errors.append(f"line {number}: {error.detail}")
-        return ImportSummary(stored=stored, unchanged=unchanged, failed=failed, errors=errors)
+        return ImportSummary(
+            stored=fates["stored"],
+            unchanged=fates["unchanged"],
+            differs=fates["differs"],
+            failed=failed,
+            errors=errors,
+        )
 
     async def _read(self, owner: Scope, page: Statement, *values: object) -> list[Row]:
         async with self._database.scoped(owner) as tx:
             return await tx.fetch(page, owner.tenant_id, owner.user_id, *values)
 
-    async def _import(self, tenant_id: str, line: str, *, dry_run: bool) -> bool:
+    async def _import(self, tenant_id: str, line: str, *, dry_run: bool) -> Fate:
         JsonParts().see(line.encode("utf-8", "replace"))
         try:
             item: Any = json.loads(line, parse_constant=_refuse)
@@ -118,26 +126,33 @@ class TransferService:
             raise ValidationFailedError(f"cannot be read: {error}") from None
         if dry_run:
             return await self._would_store(owner, export, read)
-        stored = False
+        fate: Fate = "unchanged"
         async for attempt in self._introducer.writing(owner):
             async with attempt as tx:
-                stored = await export.add(tx, read)
-        if stored and kind in ("memory", "item"):
+                fate = await _store(tx, export, read)
+        if fate == "stored" and kind in ("memory", "item"):
             self._indexer.notice(owner)
-        return stored
+        return fate
 
-    async def _would_store(self, owner: Scope, export: Export[ReadT], read: ReadT) -> bool:
-        """Store a row, roll back, and return whether it was new; also True if it refers to an earlier line."""
+    async def _would_store(self, owner: Scope, export: Export[ReadT], read: ReadT) -> Fate:
+        """Store a row, roll back, and return what it would become; "stored" if it refers to an earlier line."""
         try:
             async for attempt in self._database.writing(owner):
                 async with attempt as tx:
                     await ensure_user(tx)
-                    raise _RollBack(await export.add(tx, read))  # noqa: TRY301  it ends the transaction
+                    raise _RollBack(await _store(tx, export, read))  # noqa: TRY301  it ends the transaction
         except _RollBack as rolled_back:
-            return rolled_back.stored
+            return rolled_back.fate
         except MissingError:
-            return True
+            return "stored"
         raise AssertionError
+
+
+async def _store(tx: Tx, export: Export[ReadT], read: ReadT) -> Fate:
+    """Store a row that is not there yet, or say whether the one that is there differs."""
+    if await export.add(tx, read):
+        return "stored"
+    return "differs" if export.differs is not None and await export.differs(tx, read) else "unchanged"
 
 
 def _refuse(constant: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 from keeps.state.items import store
@@ -28,4 +29,12 @@ async def _add_item(tx: Tx, read: tuple[PutItem, int, datetime, datetime]) -> bo
     return await store.add(tx, *read)
 
 
-EXPORTS = (Export("item", store.QUERIES["export_items"], {"namespace": "", "key": ""}, _read_item, _add_item),)
+async def _item_differs(tx: Tx, read: tuple[PutItem, int, datetime, datetime]) -> bool:
+    item = read[0]
+    rows = await store.get(tx, [(store.stored(item.namespace), item.key)], None)
+    return any(json.loads(row["value"]) != item.value for row in rows)
+
+
+EXPORTS = (
+    Export("item", store.QUERIES["export_items"], {"namespace": "", "key": ""}, _read_item, _add_item, _item_differs),
+)

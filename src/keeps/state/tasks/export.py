@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keeps.state.tasks import store
 from keeps.store.db.session import Tx
-from keeps.store.export import NO_TIME, Export, JsonRow, check_as_new
+from keeps.store.export import NO_TIME, Export, JsonRow, check_as_new, differ
 from keeps_client.models import NewTaskContext, TaskContext
 
 
@@ -20,6 +20,11 @@ async def _add_task(tx: Tx, task: TaskContext) -> bool:
     return True
 
 
+async def _task_differs(tx: Tx, task: TaskContext) -> bool:
+    names = NewTaskContext.model_fields.keys() & TaskContext.model_fields.keys()
+    return differ(await store.get(tx, task.task_id), task, names)
+
+
 EXPORTS = (
     Export(
         "task_context",
@@ -27,5 +32,6 @@ EXPORTS = (
         {"created_at": NO_TIME, "task_id": ""},
         _read_task,
         _add_task,
+        _task_differs,
     ),
 )

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from keeps.state.working import store
 from keeps.store.db.session import Tx
-from keeps.store.export import Export, JsonRow
+from keeps.store.export import Export, JsonRow, differ
 from keeps_client.models import WorkingItem
 
 
@@ -20,6 +20,18 @@ async def _add_item(tx: Tx, read: tuple[WorkingItem, datetime]) -> bool:
     return await store.add(tx, item, created_at)
 
 
+async def _item_differs(tx: Tx, read: tuple[WorkingItem, datetime]) -> bool:
+    item, created_at = read
+    return differ(await store.get(tx, item.plan_id, item.key, created_at), item, ("value",))
+
+
 EXPORTS = (
-    Export("working_memory", store.QUERIES["export_working_memory"], {"plan_id": "", "key": ""}, _read_item, _add_item),
+    Export(
+        "working_memory",
+        store.QUERIES["export_working_memory"],
+        {"plan_id": "", "key": ""},
+        _read_item,
+        _add_item,
+        _item_differs,
+    ),
 )
