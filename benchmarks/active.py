@@ -35,14 +35,14 @@ def run(*, users: int, active: int, clients: int, as_json: bool, home: Path | No
     import uvloop
 
     with temporary_folder("active") as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        told = runner.run(_run(home or folder / "home", users, active, clients))
+        result = runner.run(_run(home or folder / "home", users, active, clients))
     if as_json:
-        print(json.dumps(told))
+        print(json.dumps(result))
         return 0
     print(
-        f"{told['users']:,} users, {active} active, {clients} clients: {told['most']:.0f} contexts/s at most;"
-        f" at {told['rate']:.0f}/s p50 {told['p50']:.1f} ms, p95 {told['p95']:.1f}, p99 {told['p99']:.1f};"
-        f" memory of the server {told['megabytes']:.0f} MB"
+        f"{result['users']:,} users, {active} active, {clients} clients: {result['most']:.0f} contexts/s at most;"
+        f" at {result['rate']:.0f}/s p50 {result['p50']:.1f} ms, p95 {result['p95']:.1f}, p99 {result['p99']:.1f};"
+        f" memory of the server {result['megabytes']:.0f} MB"
     )
     return 0
 
@@ -60,10 +60,12 @@ async def _run(home: Path, users: int, active: int, clients: int) -> dict[str, A
                 await owner.execute("VACUUM (ANALYZE)")
         await owner.close()
         chosen = random.Random(1)
-        asked_by = chosen.sample([(_name(each // USERS), f"user-{each % USERS}") for each in range(users)], active)
+        asking_users = chosen.sample(
+            [(_name(number // USERS), f"user-{number % USERS}") for number in range(users)], active
+        )
 
         def question() -> bytes:
-            tenant, user = chosen.choice(asked_by)
+            tenant, user = chosen.choice(asking_users)
             body = {"query": chosen.choice(QUESTIONS), "budget_tokens": 2_000}
             return _post("/v1/context", body, user=user, tenant=tenant)
 
@@ -73,9 +75,9 @@ async def _run(home: Path, users: int, active: int, clients: int) -> dict[str, A
             most = await _as_fast_as_possible(connections, question, SECONDS)
             times = await _arriving(connections, question, LOAD * most)
             megabytes = max(
-                each.memory_info().rss / 1e6
-                for each in psutil.Process().children(recursive=True)
-                if "benchmarks.http" in " ".join(each.cmdline())
+                process.memory_info().rss / 1e6
+                for process in psutil.Process().children(recursive=True)
+                if "benchmarks.http" in " ".join(process.cmdline())
             )
             for connection in connections:
                 connection.close()

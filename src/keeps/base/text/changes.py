@@ -113,7 +113,7 @@ _VERBS = frozenset("is are was were am has have had does did ist sind war hat es
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What matters of a statement when it is compared with others.
+    """A statement as it is compared with others.
 
     `subject`: the terms before its verb, empty if there are none. `which`: the terms that say which or whose.
     `changes`: its words that may announce a change.
@@ -135,14 +135,14 @@ def stated(text: str) -> Stated:
     language = language_of(text)
     words = [word.casefold() for word in _WORD.findall(text)][:MOST_WORDS]
     before_verb = _SUBJECT.search(text[:80])
-    which = (piece for found in _MODIFIER.findall(text) for piece in found)
+    which = (piece for pieces in _MODIFIER.findall(text) for piece in pieces)
     return Stated(
         text,
         words,
         frozenset(terms_of(text, language)),
         frozenset() if before_verb is None else _content(before_verb[1], language),
         _content(" ".join(which), language),
-        frozenset(found.casefold() for found in _CHANGE.findall(text)),
+        frozenset(change.casefold() for change in _CHANGE.findall(text)),
         places_told(text),
     )
 

@@ -120,11 +120,11 @@ def without_secrets(text: str) -> str:
 def public_texts(messages: Iterable[str]) -> list[str]:
     """Return the messages of a conversation without secrets. An answer to a question for a secret is empty."""
     texts: list[str] = []
-    asked = False
+    is_asked = False
     for message in messages:
-        is_answer = asked and len(message.split()) <= LONGEST_ANSWER and not message.rstrip().endswith("?")
+        is_answer = is_asked and len(message.split()) <= LONGEST_ANSWER and not message.rstrip().endswith("?")
         texts.append("" if is_answer else without_secrets(message))
-        asked = asks_for_a_secret(message)
+        is_asked = asks_for_a_secret(message)
     return texts
 
 

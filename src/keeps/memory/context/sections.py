@@ -86,7 +86,7 @@ class Item:
 
     @property
     def words(self) -> str:
-        """What the user said, without the speaker; empty for others."""
+        """Return the user's words, without the speaker; empty for others."""
         return self.said.partition(": ")[2]
 
     @property
@@ -137,11 +137,11 @@ def of_notes(notes: SessionNotes | None, last: Last | None, zone: tzinfo = UTC) 
         return items
     messages = [note for note in notes.items if note.kind == "message"]
     texts = public_texts(note.text for note in messages)
-    asked = False
+    is_asked = False
     for position, (note, text) in enumerate(zip(messages, texts, strict=True), 1):
-        if text and (asked or not is_small_talk(text)):  # If they do not all fit, the newest are kept.
+        if text and (is_asked or not is_small_talk(text)):  # If they do not all fit, the newest are kept.
             add(text, 1.0 + position / len(messages), f"{_ROLES[note.role]}: ", trusted=note.role != "tool")
-        asked = note.text.rstrip().endswith("?")  # "Yes" then says something.
+        is_asked = note.text.rstrip().endswith("?")  # "Yes" then says something.
     for kind, title in (("decision", "Decided: "), ("action_item", "To do: "), ("tool_result", "Result: ")):
         for note in [note for note in notes.items if note.kind == kind][-6:]:
             if text := without_secrets(note.text):
@@ -374,17 +374,17 @@ def without_doubles(gathered: Gathered) -> None:
     by_statement: dict[str, Item] = {}
     distinct: list[Item] = []
     for item in gathered.items:
-        kept = by_id.get(item.memory_id) if item.memory_id is not None else None
-        if kept is None and (kept := by_statement.get(item.statement)) is not None:
+        first = by_id.get(item.memory_id) if item.memory_id is not None else None
+        if first is None and (first := by_statement.get(item.statement)) is not None:
             gathered.aside.append((item, "duplicate"))
-        if kept is None:
-            kept = item
+        if first is None:
+            first = item
             distinct.append(item)
-        by_statement.setdefault(item.statement, kept)
+        by_statement.setdefault(item.statement, first)
         if item.memory_id is not None:
-            by_id[item.memory_id] = kept
-        kept.newer_id = kept.newer_id or item.newer_id
-        kept.doubles.add(item.memory_id)
+            by_id[item.memory_id] = first
+        first.newer_id = first.newer_id or item.newer_id
+        first.doubles.add(item.memory_id)
     gathered.items = without_quotations(distinct, distinct)
 
 

@@ -96,7 +96,7 @@ def without_small_talk(hits: Sequence[Hit], query: str) -> list[Hit]:
 def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
     """Map each of a user's statements among the best hits to the newest later one that probably changes it."""
     position = ranking.places
-    told = [
+    memories = [
         hit.memory
         for hit in hits[:COMPARED]
         if hit.memory.role in (None, "user")
@@ -104,22 +104,22 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
         and hit.memory.content_type not in SUMMARIES
         and hit.memory_id.bytes in position
     ]
-    if len(told) < 2:
+    if len(memories) < 2:
         return {}
-    told.sort(key=lambda memory: memory.valid_from)
-    vectors = ranking.candidates.sentences[[position[memory.memory_id.bytes] for memory in told]]
+    memories.sort(key=lambda memory: memory.valid_from)
+    vectors = ranking.candidates.sentences[[position[memory.memory_id.bytes] for memory in memories]]
     similarity = vectors @ vectors.T
-    places = [places_told(memory.content) for memory in told]
+    places = [places_told(memory.content) for memory in memories]
     read: dict[int, Stated] = {}
 
     def statement(place: int) -> Stated:
         if place not in read:
-            read[place] = stated(told[place].content)
+            read[place] = stated(memories[place].content)
         return read[place]
 
     newer: dict[UUID, UUID] = {}
-    for older, later in combinations(range(len(told)), 2):
-        one, other = told[older], told[later]
+    for older, later in combinations(range(len(memories)), 2):
+        one, other = memories[older], memories[later]
         if (
             (similarity[older, later] >= ALIKE or places[older] & places[later])
             and (one.user_id, one.metadata.get("speaker")) == (other.user_id, other.metadata.get("speaker"))

@@ -231,11 +231,11 @@ class AudienceIndex:
         signs = np.zeros((count, 8 * self.signs.shape[0]), dtype=np.uint8)
         bits = np.packbits(rows.sentences[:, : self.dimensions] > 0, axis=1)
         signs[:, : bits.shape[1]] = bits
-        entries, letters, known = self._entries(first, read["words"], read["counts"])
+        entries, letters, hashes = self._entries(first, read["words"], read["counts"])
         added = len(rows), len(rows), len(rows), len(rows.tokens), len(entries)
         for each, more in zip(self._growing, added, strict=True):
             each.make_room(more)
-        return NewRows(rows, details, signs.view(np.uint64).T, entries, letters, known, self._order_with(rows.table))
+        return NewRows(rows, details, signs.view(np.uint64).T, entries, letters, hashes, self._order_with(rows.table))
 
     def add(self, new: NewRows | None) -> None:
         """Add rows that were just read."""

@@ -349,7 +349,7 @@ class IndexSource:
         if not both:
             return Rows(sentences=np.zeros((0, self._width), dtype=np.float32))
         tokens = [some for _, view, rows in both for some in view.index.tokens_of(rows)]
-        found = Rows(
+        gathered = Rows(
             joined([view.table[rows] for _, view, rows in both]),
             np.concatenate([view.positions[rows] + part.start for part, view, rows in both]),
             np.concatenate([self._sentences(view, rows) for _, view, rows in both]),
@@ -357,13 +357,13 @@ class IndexSource:
             np.concatenate(tokens),
         )
         if len(both) == 1:
-            return found
-        order = _by_id(found.table)
+            return gathered
+        order = _by_id(gathered.table)
         return Rows(
-            found.table[order],
-            found.positions[order],
-            found.sentences[order],
-            found.has_vector[order],
+            gathered.table[order],
+            gathered.positions[order],
+            gathered.sentences[order],
+            gathered.has_vector[order],
             np.concatenate([tokens[place] for place in order.tolist()]),
         )
 

@@ -106,11 +106,11 @@ def digest(notes: SessionNotes) -> str:
             title + one_line(note.text) for note in notes.items if note.kind == kind and f"- {note.text}" not in lines
         ]
     if not lines:
-        said = [note for note in notes.items if note.kind == "message" and note.role in ("user", "assistant")]
-        texts = public_texts(note.text for note in said)
+        messages = [note for note in notes.items if note.kind == "message" and note.role in ("user", "assistant")]
+        texts = public_texts(note.text for note in messages)
         lines = [
             one_line(text) if note.role == "user" else f"(agent) {one_line(text)}"
-            for note, text in [*zip(said, texts, strict=True)][-DIGESTED:]
+            for note, text in [*zip(messages, texts, strict=True)][-DIGESTED:]
             if text and not is_small_talk(text)
         ]
     return "\n".join(lines)
