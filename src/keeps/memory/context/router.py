@@ -34,7 +34,7 @@ DATES_SECONDS = 0.5
 COUNTED = 10
 """Number of shown memories that count as read; memories that only fill the budget keep fading."""
 NOTHING_STORED = "Nothing that is remembered speaks of this question."
-NOT_SURE = "Perhaps nothing that is remembered answers this question; the nearest memories are below."
+NOT_SURE = "Perhaps nothing that is remembered answers this question."
 NEAREST = 5
 """Number of memories shown if probably none answers the question: the answer may still be among them."""
 CHARACTERS_ON_LOOP = 50_000
