@@ -118,10 +118,11 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
         return read[place]
 
     newer: dict[UUID, UUID] = {}
-    for older, later in combinations(range(len(memories)), 2):
+    for later, older in combinations(reversed(range(len(memories))), 2):
         one, other = memories[older], memories[later]
         if (
-            (similarity[older, later] >= ALIKE or places[older] & places[later])
+            one.memory_id not in newer
+            and (similarity[older, later] >= ALIKE or places[older] & places[later])
             and (one.user_id, one.metadata.get("speaker")) == (other.user_id, other.metadata.get("speaker"))
             and one.valid_from < other.valid_from
             and one.content != other.content
