@@ -32,7 +32,7 @@ def test_misspelt_home_is_no_new_database(cli: Cli, tmp_path: Path, words: str) 
 
 
 def test_home_is_taken_for_a_typo_of_the_one_beside_it(cli: Cli) -> None:
-    wrong = cli.home.with_name(cli.home.name[:-2] + cli.home.name[-1] + cli.home.name[-2])
+    wrong = cli.home.with_name(cli.home.name[:-1])
     shown = cli("list", "--home", str(wrong), code=1).stderr
     assert f"there is nothing at {wrong}: did you mean {cli.home}?" in shown
     assert "`keeps remember`" in shown
