@@ -75,12 +75,17 @@ async def test_misspelt_word_ignores_words_of_other_agents(made: Keeps, tenant: 
     assert (await made.memory(alice).recall("przybilsky", scope="persistent")).hits
     bound = made.memory(Scope(tenant, "alice", agent_id="two", agent_bound=True))
     assert not (await bound.recall("przybilsky", scope="persistent")).hits
+    words = made.service(RecallService)._caches[1]._kept._entries  # noqa: SLF001
+    assert {key[3]: len(entry.value[1].words) > 0 for key, entry in words.items() if key[0] == tenant} == {
+        "": True,
+        "two": False,
+    }
 
 
 async def test_erased_data_leaves_cache(made: Keeps, tenant: str) -> None:
     alice = made.memory(Scope(tenant, "alice"))
     receipts = await alice.remember_many([{"content": text} for text in texts(600, 10)], index="now")
-    held = made.service(RecallService)._signs._kept  # noqa: SLF001
+    held = made.service(RecallService)._caches[0]._kept  # noqa: SLF001
     for erase in (
         lambda: alice.forget(receipts[0].memory_id, hard=True),
         lambda: made.service(TenantService).erase_user(alice.scope, "alice"),

@@ -17,7 +17,7 @@ from pgvector.asyncpg import register_vector
 from keeps.base.clock import utc_now
 from keeps.base.scope import Scope
 from keeps.memory.recall import store
-from keeps.memory.recall.caches import SignsCache
+from keeps.memory.recall.caches import SignsCache, WordsCache
 from keeps.memory.recall.conditions import select
 from keeps.memory.recall.source import DatabaseSource
 from keeps.memory.recall.store import QUERIES
@@ -282,7 +282,7 @@ async def test_large_audience_returns_all_correct_rows(
             near, far = matrix[number * 50], matrix[number * 50 + 1]
             query = ((near + 0.7 * far) / np.linalg.norm(near + 0.7 * far)).astype(np.float32)
             truth = {rows[n]["memory_id"] for n in np.argsort(-(matrix @ query))[:10]}
-            source = DatabaseSource(tx, selection, "x", 384, SignsCache())
+            source = DatabaseSource(tx, selection, "x", 384, (SignsCache(), WordsCache()))
             found = await source.most_similar(query, 100)
             assert len(found) == 100
             hits += len(truth & set(list(found)[:10]))

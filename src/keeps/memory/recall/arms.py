@@ -19,8 +19,9 @@ import numpy as np
 
 from keeps.base.text.words import count_terms, is_spaceless, terms_by_word
 from keeps.memory.recall import bm25
+from keeps.memory.recall.caches import MANY_WORDS
 from keeps.memory.recall.conditions import Selection
-from keeps.memory.recall.misspelt import MANY_WORDS, Vocabulary, alike, first_letters, likest
+from keeps.memory.recall.misspelt import Vocabulary, alike, first_letters, likest
 from keeps.memory.recall.source import Source
 from keeps.memory.recall.words import Holders, Positions, WordMatches, WordScores
 from keeps.models.embedder import QueryEmbedding

@@ -16,8 +16,6 @@ LOOKS_LIKE = 0.45
 MAX_ALIKE = 20
 MOST_WORDS = 50_000
 """Maximum number of words that a word is compared with: the vocabulary of stored texts is unbounded."""
-MANY_WORDS = 5_000
-"""Number of words above which a thread prepares and compares them."""
 _CONFUSED = ("ckq", "sz", "gj", "iye", "aeo", "fpv", "vw", "xz")
 """Groups of letters that are confused at the beginning of names."""
 

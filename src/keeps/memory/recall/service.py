@@ -25,7 +25,7 @@ from keeps.base.text.words import language_of
 from keeps.memory.recall import cues, store
 from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.recall.arms import RecallQuery, find
-from keeps.memory.recall.caches import SignsCache
+from keeps.memory.recall.caches import SignsCache, WordsCache
 from keeps.memory.recall.conditions import Selection, select
 from keeps.memory.recall.hits import (
     descending,
@@ -146,7 +146,7 @@ class RecallService:
         self._settled = settled
         self._zone = zone
         self._model = embedder.model if embedder is not None else ""
-        self._signs = SignsCache()
+        self._caches = SignsCache(), WordsCache()
         self._indexes = indexes
         self._metrics = metrics
         self._warm = False
@@ -299,7 +299,7 @@ class RecallService:
         request = RecallRequest(query=content[:10_000], kinds=("semantic",), scope="own", limit=limit)
         selection = select(request, scope, self._clock())
         async with self._database.reading(scope) as tx:
-            source = DatabaseSource(tx, selection, self._model, len(embedding.sentence), self._signs)
+            source = DatabaseSource(tx, selection, self._model, len(embedding.sentence), self._caches)
             nearest = await source.most_similar(embedding.sentence, limit)
             memories = await store.memories(tx, list(nearest), self._clock())
         similar = [
@@ -347,8 +347,8 @@ class RecallService:
 
     def forget(self, tenant_id: str) -> None:
         """Drop all cached memories and questions of a tenant, after an erasure."""
-        self._signs.forget(tenant_id)
-        self._indexes.forget(tenant_id)
+        for cache in (*self._caches, self._indexes):
+            cache.forget(tenant_id)
         self._asked.drop(lambda key: key[0] == tenant_id)
 
     async def warm(self) -> None:
@@ -402,7 +402,7 @@ class RecallService:
             dimensions = 0 if query is None else query.sentence.shape[0]
 
             def source(selection: Selection) -> DatabaseSource:
-                return DatabaseSource(tx, selection, self._model, dimensions, self._signs)
+                return DatabaseSource(tx, selection, self._model, dimensions, self._caches)
 
             ranking = await self._ranking(source, scope, request, query, now)
             memories = ranking.past or await store.memories(tx, _wanted(ranking, question), now)

@@ -6,7 +6,7 @@ Both return the same memories and numbers; tests/recall/test_index.py compares t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keeps.memory.recall import store
-from keeps.memory.recall.caches import SignsCache
+from keeps.memory.recall.caches import SignsCache, WordsCache, vocabulary_of
 from keeps.memory.recall.conditions import Selection
 from keeps.memory.recall.cues import preferences_behind
-from keeps.memory.recall.misspelt import MANY_WORDS, Vocabulary
+from keeps.memory.recall.misspelt import Vocabulary
 from keeps.memory.recall.rows import Rows, Turns
 from keeps.memory.recall.signs import Nearest, read_signs
 from keeps.memory.recall.words import Layout, Positions, Postings, WordMatches, WordScores, read_matches
@@ -89,12 +89,14 @@ class DatabaseSource:
     `model`, `dimensions`: the model whose vectors are compared, and their size, 0 without vectors.
     """
 
-    def __init__(self, tx: Tx, selection: Selection, model: str, dimensions: int, signs: SignsCache) -> None:
+    def __init__(
+        self, tx: Tx, selection: Selection, model: str, dimensions: int, caches: tuple[SignsCache, WordsCache]
+    ) -> None:
         self._tx = tx
         self._selection = selection
         self._model = model
         self._dimensions = dimensions
-        self._signs = signs
+        self._signs, self._vocabularies = caches
         self._held: list[Postings] = []
         self._layout = Layout(())
         self._newest: Vocabulary | None = None
@@ -114,9 +116,8 @@ class DatabaseSource:
 
     async def vocabularies(self, beginnings: Sequence[str]) -> list[Vocabulary]:
         if self._newest is None:
-            self._newest = await _vocabulary_of(await store.newest_words(self._tx, self._selection))
-        lists = [await store.vocabulary(self._tx, each, beginnings) for each in self._held if each.folded_to]
-        return [self._newest, *[await _vocabulary_of(words) for words in lists]]
+            self._newest = await vocabulary_of(await store.newest_words(self._tx, self._selection))
+        return [self._newest, *[await self._vocabularies.of(self._tx, each, beginnings) for each in self._held]]
 
     async def best(self, scored: WordScores, depth: int) -> Positions:
         if not self._selection.filters:
@@ -200,8 +201,3 @@ class DatabaseSource:
             selected = np.concatenate((selected, some[passing]))
             looked, step = looked + step, 8 * step
         return selected
-
-
-async def _vocabulary_of(words: Collection[str]) -> Vocabulary:
-    """Prepare words for comparison, in a thread if there are many."""
-    return await asyncio.to_thread(Vocabulary, words) if len(words) > MANY_WORDS else Vocabulary(words)
