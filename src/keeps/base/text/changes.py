@@ -86,7 +86,7 @@ _MODIFIER = re.compile(
     r" (?:(?:the|my|our|a|der|die|das|dem|den|el|la|los|las|le|les|l['’])\s*)?([^\W_]{2,30}(?: [^\W_]{1,30})?)",
     re.IGNORECASE,
 )
-"""Whose or which something is: "Finn's", "for the kitchen"."""
+"""Words that say whose or which one is meant: "Finn's", "for the kitchen"."""
 _FUNCTION_WORDS = frozenset(
     "a an the my our your his her their its this that i i'm im i've we we're you he she it it's they me us is are was"
     " were am be been has have had do does did and or but so to of in on at for with from by as also too just now then"

@@ -46,6 +46,7 @@ MOST_COMPARED = 50_000
 MOST_CHANGES = 1_000
 """Number of changed memories above which an audience is read again as a whole."""
 CHANGES_AT_ONCE = 200
+"""Number of changed memories that are read and added together, so that the event loop goes on in between."""
 BYTES_OF_A_MEMORY, BYTES_OF_A_WORD = 1_100, 75
 """Approximate size of a memory in the arrays, and of each of its words, for the decision whether an audience fits."""
 Key = tuple[str, str, str]
