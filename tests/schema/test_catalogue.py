@@ -15,6 +15,7 @@ import pytest
 
 import keeps
 from keeps.memory.memories.types import MEMORY
+from keeps.memory.requests.activity import RequestSample
 from keeps.state.items.store import ItemRow
 from keeps.state.transcripts.store import TranscriptRow
 from keeps.store.db.embedded import EmbeddedPostgres
@@ -62,6 +63,7 @@ TABLES = [
     "providers",
     "query_audit",
     "relations",
+    "requests",
     "session_notes",
     "sessions",
     "storage_samples",
@@ -187,6 +189,8 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "erase_user",
         "event_owners",
         "find_api_key",
+        "find_tenants",
+        "find_users",
         "fold_arrived",
         "fold_bits",
         "fold_words",
@@ -202,6 +206,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "list_cells",
         "list_tenants",
         "log_differences",
+        "log_requests",
         "log_cascade",
         "last_sequences",
         "leave_lists",
@@ -220,6 +225,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "redact_rows",
         "replay_counts",
         "replay_differences",
+        "request_owners",
         "retire_events",
         "schedule_tenant",
         "declare_jobs",
@@ -274,7 +280,7 @@ async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, server: 
 
 def fields_of(name: str) -> set[str]:
     kind: Any = (
-        {"Reach": Reach, "TranscriptRow": TranscriptRow, "ItemRow": ItemRow}.get(name)
+        {"Reach": Reach, "TranscriptRow": TranscriptRow, "ItemRow": ItemRow, "RequestSample": RequestSample}.get(name)
         or getattr(models, name, None)
         or getattr(insights, name)
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from importlib.resources import files
 from typing import Any
 from uuid import uuid4
 
@@ -14,8 +16,9 @@ from keeps.store.db.cell import Cell
 from keeps.store.db.pool import open_pool
 from keeps.store.db.probe import probe
 from keeps.store.schema import migrate as migrating
-from keeps.store.schema.files import HEAD, read_sql_file
+from keeps.store.schema.files import read_sql_file
 from keeps.store.schema.migrate import migrate, steps
+from keeps.store.schema.revisions import HEAD, REVISIONS
 from keeps_client.errors import UnavailableError
 from tests.conftest import admin
 
@@ -92,6 +95,33 @@ async def test_a_newer_schema_is_served_where_it_says_so(server: Any, fresh_data
         await cell.close()
 
 
+async def test_schema_of_a_later_release_is_not_migrated(server: Any, fresh_database: Any) -> None:
+    name = await fresh_database()
+    newer = f"{int(HEAD) + 1:04}"
+    async with admin(server, name) as connection:
+        await connection.execute("UPDATE keeps.alembic_version SET version_num = $1", newer)
+        with pytest.raises(UnavailableError, match=f"revision {newer}, which is newer"):
+            await migrate(server.url("keeps_owner", name))
+        assert await connection.fetchval("SELECT version_num FROM keeps.alembic_version") == newer
+
+
+async def test_failed_revision_changes_nothing(server: Any, older: str) -> None:
+    async with admin(server, older) as connection:
+        before = made(server.url("postgres", older))
+        await connection.execute("CREATE FUNCTION keeps.serves_from() RETURNS integer LANGUAGE sql RETURN 1")
+        with pytest.raises(asyncpg.PostgresError):
+            await migrate(server.url("keeps_owner", older))
+        await connection.execute("DROP FUNCTION keeps.serves_from")
+        assert made(server.url("postgres", older)) == before
+        assert await connection.fetchval("SELECT version_num FROM keeps.alembic_version") == BEFORE
+
+
+def test_each_file_of_statements_has_a_revision() -> None:
+    numbers = {path.name[:4] for path in files("keeps.store.schema").iterdir() if re.fullmatch(r"\d+\.sql", path.name)}
+    assert numbers <= set(REVISIONS)
+    assert list(REVISIONS) == [f"{number:04}" for number in range(1, len(REVISIONS) + 1)]
+
+
 @pytest.mark.parametrize("revision", ["0003", "0009", "0013"])
 async def test_functions_fit_the_tables_however_they_came_about(server: Any, revision: str) -> None:
     shapes = []
@@ -109,3 +139,9 @@ async def test_functions_fit_the_tables_however_they_came_about(server: Any, rev
 
 def test_the_schema_can_be_read_in_one_file(server: Any) -> None:
     assert TARGET.read_text(encoding="utf-8") == made(server.url("postgres", "keeps")), "run tools/make_schema.py"
+
+
+async def test_url_may_have_parameters_of_postgresql(server: Any, older: str) -> None:
+    await migrate(server.url("keeps_owner", older) + "&sslmode=disable&application_name=migration")
+    async with admin(server, older) as connection:
+        assert await connection.fetchval("SELECT version_num FROM keeps.alembic_version") == HEAD

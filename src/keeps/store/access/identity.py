@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from functools import lru_cache
 
 from cachetools import LRUCache, TTLCache
@@ -13,6 +14,7 @@ from cachetools import LRUCache, TTLCache
 from keeps.base.clock import Clock
 from keeps.base.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope, check_actor
 from keeps.base.settings import AuthMode
+from keeps.base.telemetry.logs import log
 from keeps.store.access import store
 from keeps.store.access.keys import PREFIX, hash_of
 from keeps.store.access.roles import known_roles
@@ -36,6 +38,7 @@ class Authenticator:
         self._database = database
         self._clock = clock
         self._tokens = tokens
+        self._warned = False
         self._keys: LRUCache[bytes, tuple[float, Row]] = LRUCache(_REMEMBERED)
         self._unknown: TTLCache[bytes, bool] = TTLCache(_REMEMBERED, KEY_SECONDS)
         """Separate from the valid keys, so that guesses evict none of them."""
@@ -67,7 +70,9 @@ class Authenticator:
         self, headers: Mapping[str, str], some_user: str | None, lookup: Lookup, leeway_seconds: int | None
     ) -> Scope:
         if self.mode == "none":
-            _check_no_token(headers)
+            if _check_ignored(headers) and not self._warned:
+                self._warned = True
+                log().warning("a request has credentials, which KEEPS_AUTH=none ignores")
             return _believed(headers.get("x-tenant-id"), headers.get("x-user-id"), headers.get("x-agent-id"))
         scheme, _, credential = headers.get("authorization", "").partition(" ")
         if scheme and scheme.lower() not in ("bearer", "token"):
@@ -108,17 +113,18 @@ class Authenticator:
 
     def _scope_of_key(self, row: Row, headers: Mapping[str, str], some_user: str | None) -> Scope:
         if row["revoked_at"] is not None or (row["expires_at"] is not None and row["expires_at"] <= self._clock()):
-            raise EndedCredentialError(_NO_KEY)
+            error = EndedCredentialError(_NO_KEY)
+            error.key_id = row["key_id"]
+            raise error
         user_id = row["user_id"] or headers.get("x-user-id", some_user)
         if user_id is None:
             raise ValidationFailedError(
-                "this API key may act for any user; say for which: --user, user_id=… or the header X-User-ID"
+                "this API key may act for any user; name one: --user, user_id=… or the header X-User-ID"
             )
         agent_id = row["agent_id"] or headers.get("x-agent-id")
         roles, bound = known_roles(row["roles"]), row["agent_id"] is not None
-        return _agreed(
-            Scope(row["tenant_id"], user_id, agent_id, None, roles, bound, any_user=row["user_id"] is None), headers
-        )
+        scope = Scope(row["tenant_id"], user_id, agent_id, None, roles, bound)
+        return _agreed(replace(scope, any_user=row["user_id"] is None, key_id=row["key_id"]), headers)
 
 
 def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:
@@ -132,18 +138,30 @@ def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:
         ("x-agent-id", "agent", scope.agent_id if scope.agent_bound else headers.get("x-agent-id")),
     ):
         if headers.get(header) not in (None, own):
-            raise ForbiddenError(f"your credentials are for another {name} than the one that you name")
+            raise ForbiddenError(f"your credentials belong to another {name} than the one in the request")
     return scope
 
 
-def _check_no_token(headers: Mapping[str, str]) -> None:
-    """Raise UnauthenticatedError for a token that would be ignored: its user's data would become the default user's."""
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and token.startswith("eyJ") and token.count(".") == 2 and "x-user-id" not in headers:
+def _check_ignored(headers: Mapping[str, str]) -> bool:
+    """Return whether a credential has no effect on a server that asks for none.
+
+    Raises UnauthenticatedError for one that names another owner than the request: its data would become the default
+    user's.
+    """
+    authorization = headers.get("authorization", "").strip()
+    credentials = [authorization.rpartition(" ")[2], headers.get("x-api-key", "").strip()]
+    if any(credential.startswith(PREFIX) for credential in credentials):
         raise UnauthenticatedError(
-            "this server reads no tokens (KEEPS_AUTH=none) and would take you for the user 'default'; start it with"
+            "this server ignores API keys (KEEPS_AUTH=none) and would not use the tenant of this one; start it with"
+            " --auth keys, or send no key"
+        )
+    is_token = any(credential.startswith("eyJ") and credential.count(".") == 2 for credential in credentials)
+    if is_token and "x-user-id" not in headers:
+        raise UnauthenticatedError(
+            "this server ignores tokens (KEEPS_AUTH=none) and would treat you as 'default'; start it with"
             " --auth jwt, or send X-User-ID"
         )
+    return any(credentials)
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -49,11 +49,13 @@ class KeyService:
         if new.user_id is not None:
             check_id("user_id", new.user_id)
             if new.user_id == SHARED_USER_ID:
-                raise ValidationFailedError(f"user_id: {SHARED_USER_ID!r} owns what the tenant shares, and has no key")
+                raise ValidationFailedError(
+                    f"user_id: {SHARED_USER_ID!r} owns the tenant's shared data and cannot have a key"
+                )
         if new.agent_id is not None:
             check_id("agent_id", new.agent_id)
         if new.expires_at is not None and new.expires_at <= self._clock():
-            raise ValidationFailedError("expires_at is in the past; the key would never open")
+            raise ValidationFailedError("expires_at is in the past; the key would never be valid")
         secret = PREFIX + secrets.token_urlsafe(32)
         key = KeyInfo(
             key_id=new_id(),

@@ -18,6 +18,9 @@ def make(core: Core) -> None:
 def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
     service = core.get(KeyService)
 
+    async def revoke_of_tenant(scope: Scope, key: api.TenantKeyId, _: None) -> KeyInfo:
+        return await revoke(scope_of_tenant(scope, key.tenant_id), api.KeyId(key_id=key.key_id), None)
+
     async def revoke(scope: Scope, key: api.KeyId, _: None) -> KeyInfo:
         try:
             return await service.revoke(scope, key.key_id)
@@ -28,7 +31,9 @@ def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
         serves(api.MAKE_KEY, lambda s, _, b: service.make(s, b)),
         serves(api.MAKE_TENANT_KEY, lambda s, p, b: service.make(scope_of_tenant(s, p.tenant_id), b)),
         serves(api.LIST_KEYS, lambda s, _, __: service.list(s)),
+        serves(api.LIST_TENANT_KEYS, lambda s, p, _: service.list(scope_of_tenant(s, p.tenant_id))),
         serves(api.REVOKE_KEY, revoke),
+        serves(api.REVOKE_TENANT_KEY, revoke_of_tenant),
     )
 
 
@@ -37,7 +42,7 @@ def scope_of_tenant(scope: Scope, tenant_id: str) -> Scope:
     if tenant_id == scope.tenant_id:
         return scope
     try:
-        require(scope.roles, "operator")
+        require(scope, "operator")
     except ForbiddenError:
         raise NotFoundError(f"no tenant {tenant_id!r}") from None
     return Scope(tenant_id, scope.user_id, roles=scope.roles)

@@ -10,25 +10,31 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
-
-from limits import RateLimitItemPerMinute
-from limits.aio.strategies import FixedWindowRateLimiter
-from limits.errors import StorageError
-from limits.storage import storage_from_string
 
 from keeps.base.cache.breaker import Breaker
 from keeps.base.cache.redis import TIMEOUT_SECONDS
 from keeps.base.scope import Scope
 from keeps_client.errors import NotConfiguredError, RateLimitedError
 
-if TYPE_CHECKING:
-    from redis.asyncio import ConnectionPool
-
-
+WINDOW_SECONDS = 60.0
 TENANT_SHARE = 20
 """A tenant's limit, as a multiple of a user's."""
+_COUNT = """
+local function count(key)
+  local requests = redis.call('INCR', key)
+  if requests == 1 then redis.call('PEXPIRE', key, ARGV[1]) end
+  return requests, redis.call('PTTL', key)
+end
+local most, most_of_tenant = tonumber(ARGV[2]), tonumber(ARGV[3])
+if tonumber(redis.call('GET', KEYS[2]) or '0') >= most_of_tenant then
+  return {0, redis.call('PTTL', KEYS[2])}
+end
+local requests, milliseconds = count(KEYS[1])
+if requests <= most then count(KEYS[2]) end
+return {requests, milliseconds}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,78 +116,109 @@ class WrongCredentials:
     def _refusal(self, address: str) -> RateLimitedError:
         seconds = max(1, self._seconds_left(address))
         return RateLimitedError(
-            f"{self.MOST} wrong credentials came from this address; try again in {seconds} s",
+            f"{self.MOST} sign-ins failed from this address; try again in {seconds} s",
             retry_after_seconds=seconds,
         )
 
 
+class Windows:
+    """Counts requests by key, in windows of a minute that begin with the first request."""
+
+    def __init__(self) -> None:
+        self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
+
+    async def count(self, user: str, tenant: str, most: int, most_of_tenant: int) -> tuple[int, float]:
+        """Count a request; return the requests in the user's window, and the seconds until it ends.
+
+        A request over the tenant's limit is not counted, so that made-up users take no memory: it returns 0 and the
+        seconds of the tenant's window. One over the user's limit does not count for the tenant.
+        """
+        now = time.monotonic()
+        while self._windows and next(iter(self._windows.values()))[0] <= now:  # The oldest window is the first.
+            self._windows.popitem(last=False)
+        ends_at, requests = self._windows.get(tenant, (now, 0))
+        if requests >= most_of_tenant:
+            return 0, ends_at - now
+        requests, seconds = self._count(user, now)
+        if requests <= most:
+            self._count(tenant, now)
+        return requests, seconds
+
+    def _count(self, key: str, now: float) -> tuple[int, float]:
+        ends_at, requests = self._windows.get(key, (now + WINDOW_SECONDS, 0))
+        self._windows[key] = ends_at, requests + 1
+        return requests + 1, ends_at - now
+
+
+class SharedWindows:
+    """Windows in Redis, shared by several processes. Raises one of `errors` when Redis is away."""
+
+    def __init__(self, redis_url: str) -> None:
+        try:
+            from redis.asyncio import Redis
+            from redis.exceptions import RedisError
+        except ImportError:
+            raise NotConfiguredError("KEEPS_REDIS_URL needs the package redis: pip install 'keeps[redis]'") from None
+        self._redis: Any = Redis.from_url(
+            redis_url, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS
+        )
+        self.errors = (RedisError, OSError, TimeoutError)
+
+    async def count(self, user: str, tenant: str, most: int, most_of_tenant: int) -> tuple[int, float]:
+        """Count a request as `Windows.count` does."""
+        keys = f"keeps:rate:{user}", f"keeps:rate:{tenant}"
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            requests, milliseconds = await self._redis.eval(
+                _COUNT, 2, *keys, int(WINDOW_SECONDS * 1_000), most, most_of_tenant
+            )
+        return requests, milliseconds / 1_000
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+
 class Rates:
-    """Counts requests by user and by tenant, in windows of a minute.
+    """Limits the requests of users and of tenants in each minute.
 
     While Redis is away each process counts for itself.
     """
 
     def __init__(self, *, reads_per_minute: int, writes_per_minute: int, redis_url: str | None = None) -> None:
-        self._redis = _connections(redis_url) if redis_url else None
-        self._own = FixedWindowRateLimiter(storage_from_string("async+memory://"))  # pyright: ignore[reportArgumentType]
-        options: dict[str, Any] = {"implementation": "redispy", "wrap_exceptions": True, "connection_pool": self._redis}
-        self._shared = (
-            FixedWindowRateLimiter(storage_from_string(f"async+{redis_url}", **options))  # pyright: ignore[reportArgumentType]
-            if redis_url
-            else None
-        )
+        self._limits = {"read": reads_per_minute, "write": writes_per_minute}
+        self._own = Windows()
+        self._shared = SharedWindows(redis_url) if redis_url else None
         self.breaker = Breaker()
         """Replaced by the breaker of the process's cache, which uses the same server."""
-        self._items = {
-            "read": (RateLimitItemPerMinute(reads_per_minute), RateLimitItemPerMinute(reads_per_minute * TENANT_SHARE)),
-            "write": (
-                RateLimitItemPerMinute(writes_per_minute),
-                RateLimitItemPerMinute(writes_per_minute * TENANT_SHARE),
-            ),
-        }
 
     async def close(self) -> None:
-        if self._redis is not None:
-            await self._redis.disconnect()
+        if self._shared is not None:
+            await self._shared.close()
 
     async def take(self, scope: Scope, kind: str) -> Allowance:
         """Count one request. Raises RateLimitedError when the user's or the tenant's minute is used up."""
         if self._shared is not None and not self.breaker.is_open():
             try:
-                async with asyncio.timeout(TIMEOUT_SECONDS):
-                    allowance = await self._take(self._shared, scope, kind)
-            except (StorageError, TimeoutError):
+                allowance = await self._take(self._shared, scope, kind)
+            except self._shared.errors:
                 self.breaker.failed()
             else:
                 self.breaker.succeeded()
                 return allowance
         return await self._take(self._own, scope, kind)
 
-    async def _take(self, limiter: FixedWindowRateLimiter, scope: Scope, kind: str) -> Allowance:
-        user, tenant = self._items[kind]
-        # `limits` joins its parts with slashes, which an id may hold, too.
-        tenant_id = quote(scope.tenant_id, safe="")
-        who = (kind, tenant_id, quote(scope.user_id, safe=""))
-        if not await limiter.hit(user, *who):
-            raise await self._refusal(limiter, user, who, "you")
-        if not await limiter.hit(tenant, kind, tenant_id):
-            raise await self._refusal(limiter, tenant, (kind, tenant_id), "your tenant")
-        stats = await limiter.get_window_stats(user, *who)
-        return Allowance(user.amount, stats.remaining, max(1, math.ceil(stats.reset_time - time.time())))
-
-    async def _refusal(
-        self, limiter: FixedWindowRateLimiter, item: RateLimitItemPerMinute, who: tuple[str, ...], whose: str
-    ) -> RateLimitedError:
-        stats = await limiter.get_window_stats(item, *who)
-        wait = max(1, math.ceil(stats.reset_time - time.time()))
-        return TooManyError(
-            f"{whose} may {who[0]} {item.amount} times a minute; try again in {wait} s", Allowance(item.amount, 0, wait)
-        )
+    async def _take(self, windows: Windows | SharedWindows, scope: Scope, kind: str) -> Allowance:
+        limit = self._limits[kind]
+        # A colon is quoted in ids, so that no two callers share a key.
+        tenant = f"{kind}:{quote(scope.tenant_id, safe='')}"
+        of_tenant = limit * TENANT_SHARE
+        requests, seconds = await windows.count(f"{tenant}:{quote(scope.user_id, safe='')}", tenant, limit, of_tenant)
+        if requests == 0:
+            raise _refusal("your tenant", kind, of_tenant, seconds)
+        if requests > limit:
+            raise _refusal("you", kind, limit, seconds)
+        return Allowance(limit, limit - requests, max(1, math.ceil(seconds)))
 
 
-def _connections(redis_url: str) -> ConnectionPool:
-    try:
-        from redis.asyncio import ConnectionPool
-    except ImportError:
-        raise NotConfiguredError("KEEPS_REDIS_URL needs the package redis: pip install redis") from None
-    return ConnectionPool.from_url(redis_url, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS)
+def _refusal(whose: str, kind: str, limit: int, seconds: float) -> TooManyError:
+    wait = max(1, math.ceil(seconds))
+    return TooManyError(f"{whose} may {kind} {limit} times a minute; try again in {wait} s", Allowance(limit, 0, wait))

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import get_args
 
+from keeps.base.scope import Scope
 from keeps_client.errors import ForbiddenError
 from keeps_client.models import RoleName
 
 ORDER: tuple[RoleName, ...] = get_args(RoleName)
 """reader: read. writer: also write. admin: also the tenant's keys, erasure and export. operator: also other tenants."""
+
+ADMINISTRATIVE: tuple[RoleName, ...] = ("admin", "operator")
 
 
 def known_roles(names: Iterable[object]) -> frozenset[str]:
@@ -23,8 +26,17 @@ def allows(roles: frozenset[str], needed: RoleName) -> bool:
     return any(role in ORDER and ORDER.index(role) >= ORDER.index(needed) for role in roles)  # pyright: ignore[reportArgumentType]
 
 
-def require(roles: frozenset[str], needed: RoleName) -> None:
-    """Raise ForbiddenError, which names the missing role, unless the caller has it."""
-    if not allows(roles, needed):
-        held = ", ".join(sorted(roles)) or f"none that is known here ({', '.join(ORDER)}); has it roles of other names?"
+def permits(scope: Scope, needed: RoleName) -> bool:
+    """Return whether a caller may do what needs a role. An agent's token never administers."""
+    return allows(scope.roles, needed) and not (scope.agent_bound and needed in ADMINISTRATIVE)
+
+
+def require(scope: Scope, needed: RoleName) -> None:
+    """Raise ForbiddenError, which says what is missing, unless `permits` holds."""
+    if permits(scope, needed):
+        return
+    if not allows(scope.roles, needed):
+        none = f"no role that Keeps knows ({', '.join(ORDER)}); check the names of its roles"
+        held = ", ".join(sorted(scope.roles)) or none
         raise ForbiddenError(f"this needs the role {needed}; your token has {held}")
+    raise ForbiddenError("an agent's token cannot administer, regardless of its roles")

@@ -49,5 +49,5 @@ async def find(database: Database, key_hash: bytes) -> Row | None:
         return rows_by_cell.get(is_in)
     row = next(iter(rows_by_cell.values()), None)
     if row is None and len(answers) < len(database.cells.names):
-        raise UnavailableError("a part of the database is away, and this key may be there; try again")
+        raise UnavailableError("a part of the database is unavailable, and this key may be in it; try again")
     return row

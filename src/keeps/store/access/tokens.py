@@ -37,6 +37,9 @@ _SIGNED = (
 class EndedCredentialError(UnauthenticatedError):
     """A credential that was issued here and is no longer valid, so not a guess."""
 
+    key_id: str | None = None
+    """The API key, for the log."""
+
 
 class PublicKeys:
     """The keys of a JWKS URL.
@@ -59,7 +62,7 @@ class PublicKeys:
                     await self._fetch()
         key = self._keys.get(kid)
         if key is None:
-            raise UnauthenticatedError("the token is signed with a key that is not known here")
+            raise UnauthenticatedError("the token is signed with an unknown key")
         return key
 
     async def _fetch(self) -> None:
@@ -86,7 +89,8 @@ class Tokens:
             raise ValidationFailedError("KEEPS_AUTH=jwt needs KEEPS_JWT_SECRET or KEEPS_JWKS_URL")
         if secret is not None and len(secret.encode()) < MIN_SECRET_BYTES:
             raise ValidationFailedError(
-                f"KEEPS_JWT_SECRET is too short: it needs {MIN_SECRET_BYTES} bytes; make one with: openssl rand -hex 32"
+                f"KEEPS_JWT_SECRET is too short: it needs {MIN_SECRET_BYTES} bytes; create one with: openssl rand -hex"
+                " 32"
             )
         self._secret = secret
         self._public_keys = PublicKeys(jwks_url) if jwks_url else None
@@ -119,7 +123,7 @@ class Tokens:
                 kid = str(header.get("kid", ""))
                 public = await self._public_keys.get(kid)
                 if public.algorithm_name != algorithm:
-                    raise UnauthenticatedError("the token's algorithm is not that of its key")
+                    raise UnauthenticatedError("the token's algorithm does not match its key")
                 key = public.key
             else:
                 raise UnauthenticatedError("the token's algorithm is not accepted here")

@@ -18,7 +18,7 @@ from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
 from keeps.store.db.errors import LOST, translated
 from keeps.store.db.pool import Pool
-from keeps.store.db.statements import Statement
+from keeps.store.db.statements import Statement, Statements
 from keeps.store.db.transaction import (
     ENTER_WRITE,
     PATIENCE_SECONDS,
@@ -30,6 +30,7 @@ from keeps.store.db.transaction import (
 )
 from keeps_client.errors import KeepsError, UnavailableError
 
+_QUERIES = Statements("keeps.store.db")
 Connection = asyncpg.Connection
 MAIN = "main"
 """Name of the cell that Keeps is opened on. With several cells, its directory says where each tenant is."""
@@ -44,7 +45,7 @@ DEAD_SECONDS = 1.0
 """Seconds after a failed start of a server before the next attempt, for all callers."""
 REVIVE_SECONDS = 60.0
 """Seconds that callers wait for a server to restart; its recovery may take longer."""
-_FULL = "the database's disk is full; make room and try again"
+_FULL = "the database's disk is full; free some space and try again"
 
 
 class Server(Protocol):
@@ -155,12 +156,12 @@ class Cell:
                 async with asyncio.timeout(REVIVE_SECONDS):
                     await asyncio.shield(self._reviving)
             except TimeoutError:
-                raise UnavailableError("the database is starting, which takes long; try again later") from None
+                raise UnavailableError("the database is still starting; try again later") from None
             except (UnavailableError, OSError):
                 pass
             else:
                 return
-        raise UnavailableError(_FULL if server.is_full() else "the database does not start again; the log says why")
+        raise UnavailableError(_FULL if server.is_full() else "the database does not restart; see its log")
 
     def _revived(self, done: asyncio.Task[None]) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
@@ -188,6 +189,29 @@ class Cell:
             raise self._unreachable(error) from error
         finally:
             self.pool.release(connection)
+
+    async def answers(self) -> bool:
+        """Return whether the server answers on a new connection, which needs no place in the pool.
+
+        It is not restarted.
+        """
+        try:
+            connection = await self.pool.connect_apart()
+        except (asyncpg.PostgresError, *LOST):
+            return False
+        try:
+            return bool(await connection.fetchval(_QUERIES["answers"].text))
+        except (asyncpg.PostgresError, *LOST):
+            return False
+        finally:
+            connection.terminate()
+
+    async def hears(self) -> bool:
+        """Return whether the connection of the worker hears notifications. Raises UnavailableError."""
+        try:
+            return await self._direct.hears()
+        except (asyncpg.PostgresError, *LOST) as error:
+            raise self._unreachable(error) from error
 
     async def _soon(self, seconds: float | None) -> Connection:
         try:

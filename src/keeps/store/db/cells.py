@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from keeps.base.telemetry.logs import log
 from keeps.store.db.cell import MAIN, Cell, Server
@@ -52,9 +52,25 @@ class Cells:
         return sum(each.taken for each in pools), sum(each.size for each in pools)
 
     @property
-    def homes(self) -> list[Path]:
-        """Return the homes of all open embedded cells."""
-        return [each.server.home for each in self._cells.values() if each.server is not None]
+    def servers(self) -> dict[str, Server]:
+        """Return the servers of all open embedded cells, by cell name."""
+        return {name: cell.server for name, cell in self._cells.items() if cell.server is not None}
+
+    async def answering(self, seconds: float) -> dict[str, bool]:
+        """Return whether each cell of the directory answers within `seconds`."""
+
+        async def answers(name: str) -> bool:
+            try:
+                async with asyncio.timeout(seconds):
+                    return await (await self.get(name)).answers()
+            except (KeepsError, TimeoutError):
+                return False
+
+        with suppress(KeepsError, TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.read()
+        names = self.names
+        return dict(zip(names, await asyncio.gather(*map(answers, names)), strict=True))
 
     def server_of(self, name: str) -> Server | None:
         """Return the embedded server of an open cell, or None."""
@@ -82,11 +98,11 @@ class Cells:
                 return await cell.privileged_read(statement, *values, seconds=seconds)
             except KeepsError as error:
                 cell.missed()
-                self._log("a cell is away", cell.name, error)
+                self._log("a cell is unreachable", cell.name, error)
                 return error
             except Exception as error:  # noqa: BLE001  what is wrong with one cell is nothing to the others' tenants
-                log().error("a cell fails", cell=cell.name, error=type(error).__name__)
-                return UnavailableError(f"the cell {cell.name} fails ({type(error).__name__}); see keeps doctor")
+                log().error("a cell failed", cell=cell.name, error=type(error).__name__)
+                return UnavailableError(f"the cell {cell.name} failed ({type(error).__name__}); run `keeps doctor`")
 
         asked = [each for each in cells if not each.away] or cells
         answers = dict(zip([each.name for each in asked], await asyncio.gather(*map(ask, asked)), strict=True))
@@ -155,7 +171,7 @@ class Cells:
                 await self.read(again=True)
             address = self._addresses.get(name)
             if address is None or self._opening is None:
-                raise UnavailableError(f"the cell {name} is not in the directory of this Keeps: keeps cells list")
+                raise UnavailableError(f"the cell {name} is not in the directory of this Keeps; see `keeps cells list`")
             if self._opened.get(name) == address:
                 return self._cells[name]
             until, why = self._failed.get(address, (0.0, None))
@@ -172,7 +188,7 @@ class Cells:
             self._cells[name], self._opened[name] = opened, address
             self._failed.pop(address, None)
             if self._logged.pop(name, None) is not None:
-                log().info("a cell is open again", cell=name)
+                log().info("a cell is reachable again", cell=name)
             if before is not None:
                 await before.close()
             return opened

@@ -8,9 +8,9 @@ import asyncpg
 
 from keeps_client.errors import (
     ConflictError,
-    ForbiddenError,
     KeepsError,
     NotFoundError,
+    QuotaExceededError,
     UnavailableError,
     ValidationFailedError,
 )
@@ -68,12 +68,15 @@ def translated(error: BaseException) -> KeepsError | None:
     Messages never contain values, since PostgreSQL's detail line may hold a memory.
     """
     if isinstance(error, asyncpg.QueryCanceledError):
-        return UnavailableError("the database took too long and was asked to stop; nothing was written")
+        return UnavailableError("the database took too long and was stopped; nothing was written")
     if isinstance(error, asyncpg.DiskFullError):
-        return UnavailableError("the database's disk is full; nothing was written. Make room and try again")
+        return UnavailableError("the database's disk is full; nothing was written. Free some space and try again")
     code = getattr(error, "sqlstate", None)
     if code == "KQ001":
-        return ForbiddenError(f"quota: {error}; nothing was written. Forget something, or ask the operator for more")
+        return QuotaExceededError(
+            f"the tenant's quota is used up: {error}; nothing was written. Delete memories, or ask the operator for a"
+            " higher quota"
+        )
     if code == "KT001":
         return ValidationFailedError(str(error))
     if isinstance(error, asyncpg.ForeignKeyViolationError) and (constraint_of(error) or "").endswith(
@@ -82,23 +85,22 @@ def translated(error: BaseException) -> KeepsError | None:
         return UserGoneError("this user or tenant was erased")
     if isinstance(error, asyncpg.ForeignKeyViolationError | asyncpg.NotNullViolationError):
         return MissingError(
-            f"names something that is not there ({constraint_of(error) or 'a field'}); nothing was written"
+            f"names something that does not exist ({constraint_of(error) or 'a field'}); nothing was written"
         )
     if isinstance(error, asyncpg.DataError) or (
         isinstance(error, asyncpg.InterfaceError) and isinstance(error, ValueError)
     ):
         return ValidationFailedError("a value is of the wrong type, or out of range; nothing was written")
     if isinstance(error, asyncpg.InsufficientPrivilegeError) and "row-level security" in str(error):
-        return NotFoundError("it is somebody else's, or not there; nothing was written")
+        return NotFoundError("it belongs to another user, or does not exist; nothing was written")
     if isinstance(error, asyncpg.UniqueViolationError):
         if constraint_of(error) == "entities_name_unique":
-            return ConflictError("another entity of yours has this type and name already")
+            return ConflictError("you already have an entity with this type and name")
         return ConflictError(
-            f"another memory of yours holds this {'key' if 'key' in (constraint_of(error) or '') else 'content'}"
-            " already"
+            f"another of your memories has this {'key' if 'key' in (constraint_of(error) or '') else 'content'}"
         )
     if isinstance(error, asyncpg.CheckViolationError):
-        return ValidationFailedError(f"a value breaks the rule {constraint_of(error)}; nothing was written")
+        return ValidationFailedError(f"a value violates the constraint {constraint_of(error)}; nothing was written")
     if isinstance(error, asyncpg.ProgramLimitExceededError):
         return ValidationFailedError("the input is too large for the database; nothing was written")
     if isinstance(error, RETRYABLE):
@@ -107,13 +109,13 @@ def translated(error: BaseException) -> KeepsError | None:
         return UnavailableError("the database ran out of a resource; nothing was written. Try again later")
     if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
         return UnavailableError(
-            "a part of the database is damaged; nothing was written. Its operator: PostgreSQL's log says which, and"
-            " keeps backup restore brings back what was whole"
+            "a part of the database is damaged; nothing was written. For the operator: PostgreSQL's log names the"
+            " part, and `keeps backup restore` restores a backup"
         )
     if isinstance(error, asyncpg.PostgresSystemError):
-        return UnavailableError("the database's disk fails; nothing was written. PostgreSQL's log says more")
+        return UnavailableError("the database's disk failed; nothing was written. See PostgreSQL's log")
     if isinstance(error, LOST):
         return UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again")
     if isinstance(error, asyncpg.UntranslatableCharacterError | asyncpg.CharacterNotInRepertoireError):
-        return ValidationFailedError("text holds a character that PostgreSQL cannot store")
+        return ValidationFailedError("text contains a character that PostgreSQL cannot store")
     return None

@@ -6,6 +6,7 @@ It replaces asyncpg's pool, which makes tasks and timers for each acquire and re
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from typing import Any, cast
@@ -106,6 +107,28 @@ class Pool:
     async def connect_apart(self) -> asyncpg.Connection:
         """Open a connection that does not count towards the pool. The caller closes it."""
         return await asyncpg.connect(self._url, **self._options)
+
+    async def hears(self) -> bool:
+        """Return whether LISTEN works: a pooler in transaction mode gives each statement another server process."""
+        if not await _behind_a_pooler(self._url):
+            return True
+        options: dict[str, Any] = {**self._options, "statement_cache_size": 0}
+        listening, other = await asyncpg.connect(self._url, **options), await asyncpg.connect(self._url, **options)
+        query = _QUERIES["backend_process"].text
+        try:
+            before = await listening.fetchval(query)
+            busy = asyncio.create_task(other.fetch(_QUERIES["backend_busy"].text))  # takes the process if it is free
+            await asyncio.sleep(0)
+            now = await listening.fetchval(query)
+            blocked = busy.done()  # The pooler had no other process to give.
+            while now == before and not busy.done():
+                now = await listening.fetchval(query)
+            busy.cancel()
+            await asyncio.gather(busy, return_exceptions=True)
+            return now == before and not blocked
+        finally:
+            listening.terminate()
+            other.terminate()
 
     def _reuse(self) -> asyncpg.Connection | None:
         while self._idle:

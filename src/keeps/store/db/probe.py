@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keeps.base.telemetry.logs import log
 from keeps.store.db.cell import Cell
 from keeps.store.db.statements import Statement, Statements
-from keeps.store.schema.files import HEAD
+from keeps.store.schema.revisions import HEAD
 from keeps_client.errors import UnavailableError
 
 _QUERIES = Statements("keeps.store.db", file_name="probe.sql")
@@ -19,7 +19,7 @@ NO_SIMD = (
 )
 
 _LACKING = {
-    "CockroachDB": "CockroachDB has no bit_hamming_ops, by which meanings are found",
+    "CockroachDB": "CockroachDB has no bit_hamming_ops, which search by meaning needs",
     "-YB-": "YugabyteDB has no LISTEN and NOTIFY, no deferrable constraints, and no GIN index over several columns",
 }
 """Text in version() of engines that speak PostgreSQL's protocol, and what each lacks. Tried in 2026: ADR 41."""
@@ -52,8 +52,8 @@ async def probe(cell: Cell) -> None:
     role = server["role"]
     if server["is_superuser"] or server["can_bypass"]:
         raise UnavailableError(
-            f"refusing to serve: role {role} is a superuser or may bypass row-level security, so the database would not"
-            " keep tenants apart. Connect as keeps_app (keeps migrate --admin-url … makes it)"
+            f"refusing to serve: role {role} is a superuser or may bypass row-level security, so the database would"
+            " not isolate tenants. Connect as keeps_app (`keeps migrate --admin-url …` creates it)"
         )
     if server["vector_version"] is None or tuple(map(int, server["vector_version"].split(".")[:2])) < (0, 8):
         raise UnavailableError(
@@ -105,7 +105,7 @@ def check_engine(version: str) -> None:
     """Raise UnavailableError if `version`, the result of version(), names an engine that Keeps cannot use."""
     for name, lack in _LACKING.items():
         if name in version:
-            raise UnavailableError(f"{lack}; Keeps needs PostgreSQL itself, 15 or newer, of whoever runs it")
+            raise UnavailableError(f"{lack}; Keeps needs PostgreSQL itself, 15 or newer, from any provider")
 
 
 async def has_citus(cell: Cell) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -22,8 +23,16 @@ DATABASE = "keeps"
 """The name of the embedded database."""
 
 
-async def provision(maintenance_url: str | None, database_url: str, passwords: dict[str, str]) -> None:
-    """Create the database (from `maintenance_url`), extensions, and the two roles with passwords, as administrator."""
+async def provision(maintenance_url: str | None, database_url: str, passwords: Mapping[str, str]) -> str | None:
+    """Create the database (from `maintenance_url`), extensions, and the two roles, as administrator.
+
+    Args:
+        maintenance_url: A database of the server from which the database is created; None: it exists.
+        database_url: The database.
+        passwords: New passwords by role. Another role keeps its own; a new keeps_app gets a generated one.
+
+    Returns the password of keeps_app if it was set, else None.
+    """
     if maintenance_url is not None:
         connection = await asyncpg.connect(maintenance_url, timeout=60)
         try:
@@ -37,31 +46,39 @@ async def provision(maintenance_url: str | None, database_url: str, passwords: d
         raise explained(error, database_url) from error
     try:
         check_engine(await connection.fetchval(_QUERIES["engine"].text))
+        if not await connection.fetchval(_QUERIES["app_role_exists"].text):
+            passwords = {"keeps_app": secrets.token_urlsafe(24), **passwords}
         await connection.execute(read_sql_file("roles.sql"))
-        for role in ("keeps_owner", "keeps_app"):
-            statement = await connection.fetchval(_QUERIES["password_statement"].text, role, passwords[role])
-            await connection.execute(statement)
+        for role, password in passwords.items():
+            await connection.execute(await connection.fetchval(_QUERIES["password_statement"].text, role, password))
+        return passwords.get("keeps_app")
     finally:
         await connection.close()
 
 
-async def prepare(admin_url: str, passwords: dict[str, str]) -> str:
-    """Prepare an existing database for Keeps: roles, extensions, schema. Return its URL as keeps_app."""
+async def prepare(admin_url: str, passwords: Mapping[str, str]) -> str | None:
+    """Prepare an existing database for Keeps: roles, extensions, schema.
+
+    Returns the URL of the database as keeps_app, or None if its password stays as it was: see `provision`.
+    """
     parts = urlsplit(admin_url)
     if not parts.path.strip("/"):
         raise ValidationFailedError("--admin-url names no database; write postgresql://postgres:…@host/database")
-    await provision(None, admin_url, passwords)
-    where = parts.netloc.rpartition("@")[2]
-
-    def url(role: str) -> str:
-        return urlunsplit(parts._replace(netloc=f"{role}:{quote(passwords[role], safe='')}@{where}"))
-
-    await migrate(url("keeps_owner"))
-    return url("keeps_app")
+    password = await provision(None, admin_url, passwords)
+    await migrate(admin_url)
+    if password is None:
+        return None
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"keeps_app:{quote(password, safe='')}@{host}"))
 
 
-def made_up_passwords() -> dict[str, str]:
-    return {role: secrets.token_urlsafe(24) for role in ("keeps_owner", "keeps_app")}
+def given_passwords() -> dict[str, str]:
+    """Return the passwords of roles in KEEPS_OWNER_PASSWORD and KEEPS_APP_PASSWORD, as far as they are set."""
+    return {
+        role: password
+        for role in ("keeps_owner", "keeps_app")
+        if (password := os.environ.get(f"{role.upper()}_PASSWORD"))
+    }
 
 
 @asynccontextmanager
@@ -98,10 +115,10 @@ async def as_administrator(admin_url: str, statement: Statement, *values: object
     try:
         return await connection.fetch(statement.text, *values)
     except asyncpg.DuplicateSchemaError:
-        raise ValidationFailedError("there is a schema of this name already; choose another, or drop it") from None
+        raise ValidationFailedError("a schema of this name exists; choose another name, or drop it") from None
     except asyncpg.InsufficientPrivilegeError:
         raise ForbiddenError(
-            "this user may not make a schema in the database, or not read keeps; use its administrator"
+            "this user may not create a schema in the database, or may not read keeps; use the database's administrator"
         ) from None
     finally:
         await connection.close()

@@ -88,6 +88,10 @@ SELECT pg_backend_pid()
 -- name: database_exists
 SELECT true FROM pg_database WHERE datname = $1
 
+-- name: app_role_exists
+-- Whether the server has the role that serves.
+SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = 'keeps_app')
+
 -- name: password_statement
 -- ALTER ROLE takes no bound values: PostgreSQL itself quotes them.
 SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)
@@ -95,3 +99,11 @@ SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)
 -- name: engine
 -- What this server says it is.
 SELECT version()
+
+-- name: answers
+-- Whether the server answers.
+SELECT true
+
+-- name: backend_busy
+-- Keeps a server process for a moment.
+SELECT pg_sleep(0.3)

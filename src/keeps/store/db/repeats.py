@@ -156,8 +156,8 @@ async def _find(tx: Tx, requests: Sequence[Request]) -> dict[str, Row]:
 
 async def _give(tx: Tx, request: Request, stored: Row, answer: Answer[ResultT]) -> ResultT:
     if stored["request_hash"] != request.hash:
-        raise ConflictError("this Idempotency-Key was used for another request in the last 24 hours; take a new one")
+        raise ConflictError("this Idempotency-Key was used for another request in the last 24 hours; use a new one")
     content = json.loads(stored["answer"])
     if content == GONE:
-        raise NotFoundError("this request was answered before; what it made was erased since")
+        raise NotFoundError("this request was already answered; its result has been erased since")
     return await answer.give(tx, content)

@@ -223,8 +223,8 @@ class Database:
             if hops > HOPS:  # Two cells name each other while the tenant is being moved.
                 if time.monotonic() > waits_until:
                     raise UnavailableError(
-                        f"a move of this tenant between the cells {cell} and {tx_or_cell} was ended half way; repeat"
-                        " it: keeps tenants move"
+                        f"a move of this tenant between the cells {cell} and {tx_or_cell} was interrupted; repeat it"
+                        " with `keeps tenants move`"
                     )
                 await asyncio.sleep(0.02)
             cell = tx_or_cell

@@ -52,5 +52,8 @@ async def fetch_whole(tx: Tx, statement: Statement, *values: object, columns: Se
 
 def check_whole(rows: Sequence[Row], columns: Sequence[str]) -> None:
     """Raise PayloadTooLargeError when the JSON of the rows of an answer costs too much."""
+    characters = sum(len(row[name] or "") for row in rows for name in columns)
+    if characters * (1 + EACH) <= MOST_WHOLE:
+        return
     if sum(cost_of(*(row[name] for name in columns)) for row in rows) > MOST_WHOLE:
-        raise PayloadTooLargeError("what this would answer is too much at once; ask for less, by a filter or a limit")
+        raise PayloadTooLargeError("the response is too large; use a filter or a lower limit")

@@ -69,7 +69,7 @@ class Standbys:
             try:
                 tx = await standby.begin(scope, ENTER_STANDBY)
             except KeepsError as error:
-                log().warning("a standby is away", error=error.code)
+                log().warning("a standby is unreachable", error=error.code)
                 break
             if isinstance(tx, str):
                 return None  # The tenant is in another cell.

@@ -118,7 +118,7 @@ class Tx:
 
     def _check_user(self) -> None:
         if self._user is None:
-            raise AssertionError("this transaction acts as nobody: become somebody first")
+            raise AssertionError("this transaction has no user: set one first")
 
     async def become(self, scope: Scope) -> None:
         """Continue as another user of the same tenant."""
@@ -182,7 +182,8 @@ class Tx:
             self._connection.terminate()
             self._pool.drop_idle()
             raise LeaderGoneError(
-                f"the database went away, or was made a standby ({type(error).__name__}); nothing was written. Try"
+                f"the connection to the database was lost, or it became a standby ({type(error).__name__}); nothing"
+                " was written. Try"
                 " again"
             ) from error
 

@@ -52,7 +52,7 @@ class Feed:
         who = (scope.tenant_id, scope.user_id)
         if len(self._open) >= MAX_SUBSCRIPTIONS:
             raise RateLimitedError(
-                f"this server has {MAX_SUBSCRIPTIONS:,} subscriptions already", retry_after_seconds=5
+                f"this server already has {MAX_SUBSCRIPTIONS:,} subscriptions", retry_after_seconds=5
             )
         scopes = [subscription.scope for subscription in self._open]
         if [other.tenant_id for other in scopes].count(scope.tenant_id) >= MAX_OF_A_TENANT:
@@ -169,7 +169,7 @@ class Subscription:
                     await self._wake.wait()
             except TimeoutError:
                 return []
-        raise UnavailableError("this Keeps is closing; subscribe again, after the last number you got")
+        raise UnavailableError("this Keeps is closing; subscribe again after the last sequence that you received")
 
     async def _read(self) -> list[Event]:
         async with self._reading, self._database.scoped(self.scope) as tx:
@@ -180,15 +180,17 @@ class Subscription:
                 now = asyncio.get_running_loop().time()
                 self._ahead_since = self._ahead_since or now
                 if self._has_read and now - self._ahead_since < STALE_SECONDS:
-                    raise UnavailableError("this server has less of the log than was read before: an old leader?")
+                    raise UnavailableError(
+                        "this server has fewer events than were read before; it may be an old primary"
+                    )
                 raise ValidationFailedError(
-                    f"this tenant's log ends at {reach.last_sequence}, before {self.position}; was it erased or"
-                    " restored? Subscribe anew"
+                    f"this tenant's log ends at {reach.last_sequence}, before {self.position}; it may have been erased"
+                    " or restored. Subscribe again"
                 )
             self._ahead_since, self._has_read = 0.0, True
             if self.position < reach.retired_sequence:
                 raise ValidationFailedError(
-                    f"events up to {reach.retired_sequence} are no longer kept; read what is stored, and subscribe"
+                    f"events up to {reach.retired_sequence} are no longer stored; read the current data and subscribe"
                     f" after {reach.retired_sequence}"
                 )
             events: list[Event] = []

@@ -16,7 +16,9 @@ async def rebuild(admin_url: str, schema: str, tenant_id: str, until: datetime |
     Raises ValidationFailedError when the schema exists.
     """
     if not schema.isidentifier() or schema.lower().startswith(("pg_", "keeps")) or len(schema) > 63:
-        raise ValidationFailedError("a schema has a name such as replayed: letters, digits and _; not pg_…, not keeps…")
+        raise ValidationFailedError(
+            "name the schema with letters, digits and _, such as replayed; pg_… and keeps… are reserved"
+        )
     moment = until or datetime.max.replace(tzinfo=UTC)
     rows = await as_administrator(admin_url, store.QUERIES["replay_into"], schema, tenant_id, moment)
     return [ReplayedTable(table=row["table_name"], rows=row["told"]) for row in rows]

@@ -110,9 +110,7 @@ async def check_reachable(tx: Tx, moment: datetime) -> None:
     """Raise ValidationFailedError if the log no longer describes the state at `moment`."""
     known = await reach(tx)
     if known.retired_until is not None and moment < known.retired_until:
-        raise ValidationFailedError(
-            f"the log is kept from {known.retired_until.isoformat()} on; as_of lies before that"
-        )
+        raise ValidationFailedError(f"the log is kept from {known.retired_until.isoformat()} on; as_of is earlier")
 
 
 def _pattern(kind: str) -> str:

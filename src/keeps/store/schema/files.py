@@ -1,27 +1,24 @@
-"""The plain .sql files of the schema, each run as a whole."""
+"""The plain .sql files of the schema."""
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, cast
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-HEAD = max(
-    each.name[:4] for each in files("keeps.store.schema.migrations.versions").iterdir() if each.name[:4].isdecimal()
-)
-"""The newest revision, from the last file name."""
+_FOLDER = files("keeps.store.schema")
 
 
 def read_sql_file(name: str) -> str:
     """Return the text of a file in this package."""
-    return files("keeps.store.schema").joinpath(name).read_text(encoding="utf-8")
+    return _FOLDER.joinpath(name).read_text(encoding="utf-8")
 
 
-def run_sql_file(connection: Connection, name: str) -> None:
-    """Run every statement of a file in the transaction of `connection` (an asyncpg one, under SQLAlchemy)."""
-    from sqlalchemy.util import await_only
+def has_sql_file(name: str) -> bool:
+    """Return whether this package has a file of this name."""
+    return _FOLDER.joinpath(name).is_file()
 
-    driver = cast("Any", connection.connection.driver_connection)
-    await_only(driver.execute(read_sql_file(name)))
+
+def read_statements(name: str) -> dict[str, str]:
+    """Return the statements of a file in this package by their names."""
+    parts = re.split(r"^-- name: (\w+)$", read_sql_file(name), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))

@@ -714,7 +714,7 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_words', 'memory_vectors', 'sessions', 'plans',
         'plan_correlations', 'task_contexts', 'task_subtasks', 'working_memory', 'entities', 'entity_names',
-        'relations', 'mentions', 'memory_readings', 'documents', 'document_passages', 'query_audit', 'transcripts',
+        'relations', 'mentions', 'memory_readings', 'documents', 'document_passages', 'query_audit', 'requests', 'transcripts',
         'transcript_entries', 'transcript_values', 'items', 'item_refreshes', 'item_vectors', 'idempotency_keys', 'api_keys', 'events'] LOOP
         EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
             INTO held USING tenant, wanted_user_id;
@@ -1091,6 +1091,30 @@ CREATE OR REPLACE FUNCTION keeps.users_of_tenant() RETURNS TABLE (user_id text, 
     WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') ORDER BY users.user_id
 $$;
 
+-- Users of the current tenant whose id begins with a text, by id.
+CREATE OR REPLACE FUNCTION keeps.find_users(beginning text, at_most integer) RETURNS TABLE (user_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT users.user_id FROM users
+    WHERE users.tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+      AND users.user_id >= beginning AND starts_with(users.user_id, beginning)
+    ORDER BY users.user_id LIMIT at_most;
+END
+$$;
+
+-- Tenants whose id begins with a text, by id, without those in other cells: for the operator.
+CREATE OR REPLACE FUNCTION keeps.find_tenants(beginning text, at_most integer) RETURNS TABLE (tenant_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT tenants.tenant_id FROM tenants
+    WHERE tenants.tenant_id >= beginning AND starts_with(tenants.tenant_id, beginning)
+      AND elsewhere(tenants.tenant_id) IS NULL
+    ORDER BY tenants.tenant_id LIMIT at_most;
+END
+$$;
+
 -- All tenants with counts and quotas, without those in other cells: for the operator.
 CREATE OR REPLACE FUNCTION keeps.list_tenants(after_tenant_id text, at_most integer) RETURNS TABLE (tenant_id text,
     users bigint, memories bigint, bytes bigint, max_memories bigint, max_bytes bigint, created_at timestamptz)
@@ -1153,6 +1177,45 @@ CREATE OR REPLACE FUNCTION keeps.memory_owners(wanted uuid[]) RETURNS TABLE (mem
 BEGIN
     RETURN QUERY SELECT memories.memory_id, memories.user_id FROM memories
     WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND memories.memory_id = ANY (wanted);
+END
+$$;
+
+-- Store requests of users of the current tenant, and remove the oldest of each user beyond a number. Those of a user who
+-- is not there any more are dropped.
+CREATE OR REPLACE FUNCTION keeps.log_requests(noted jsonb, at_most integer) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    INSERT INTO requests (tenant_id, request_id, user_id, agent_id, session_id, kind, door, query, arguments, asked_at,
+        took_ms, hits, left_out, found_nothing, answer, omitted)
+    SELECT tenant, new.request_id, new.user_id, new.agent_id, new.session_id, new.kind, new.door, new.query,
+        new.arguments, new.asked_at, new.took_ms, new.hits, new.left_out, new.found_nothing, new.answer, new.omitted
+    FROM jsonb_to_recordset(noted) AS new(request_id uuid, user_id text, agent_id text, session_id text, kind text,
+        door text, query text, arguments jsonb, asked_at timestamptz, took_ms real, hits integer, left_out integer,
+        found_nothing boolean, answer jsonb, omitted jsonb)
+    JOIN users ON users.tenant_id = tenant AND users.user_id = new.user_id
+    ON CONFLICT DO NOTHING;
+    DELETE FROM requests USING (
+        SELECT owners.user_id, (SELECT held.request_id FROM requests AS held
+                                WHERE held.tenant_id = tenant AND held.user_id = owners.user_id
+                                ORDER BY held.request_id DESC OFFSET at_most LIMIT 1) AS last_id
+        FROM (SELECT DISTINCT value ->> 'user_id' AS user_id FROM jsonb_array_elements(noted)) AS owners) AS over
+    WHERE requests.tenant_id = tenant AND requests.user_id = over.user_id AND requests.request_id <= over.last_id;
+END
+$$;
+
+-- The owners of the current tenant's requests, newest first.
+CREATE OR REPLACE FUNCTION keeps.request_owners(before uuid, wanted_kind text, only_nothing boolean, at_most integer)
+    RETURNS TABLE (request_id uuid, user_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT requests.request_id, requests.user_id FROM requests
+    WHERE requests.tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+      AND (before IS NULL OR requests.request_id < before) AND (wanted_kind IS NULL OR requests.kind = wanted_kind)
+      AND (NOT only_nothing OR requests.found_nothing)
+    ORDER BY requests.request_id DESC LIMIT at_most;
 END
 $$;
 
@@ -1299,6 +1362,12 @@ BEGIN
                   AND session_notes.expires_at <= moment AND consolidate_at IS NULL)
               OR EXISTS (SELECT FROM items WHERE items.tenant_id = tenant AND items.user_id = users.user_id
                   AND ttl_minutes IS NOT NULL AND updated_at + ttl_minutes * interval '1 minute' <= moment)
+              OR EXISTS (SELECT FROM query_audit WHERE query_audit.tenant_id = tenant
+                  AND query_audit.user_id = users.user_id AND asked_at <= moment - interval '90 days')
+              -- How long requests stay is a setting of the engine, which removes those that are over.
+              OR (SELECT requests.asked_at FROM requests WHERE requests.tenant_id = tenant
+                  AND requests.user_id = users.user_id
+                  ORDER BY requests.request_id LIMIT 1) <= moment - interval '1 day'
           WHEN 'sessions' THEN EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant
               AND session_notes.user_id = users.user_id
               AND consolidate_at IS NOT NULL AND consolidate_at <= moment)
@@ -1957,7 +2026,7 @@ BEGIN
         FROM memories
         WHERE tenant_id = wanted_tenant AND user_id = wanted_user AND namespace = 'facts' AND key IS NOT NULL
           AND key LIKE 'user/%' AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL
-          AND (valid_to IS NULL OR valid_to > moment)
+          AND (valid_to IS NULL OR valid_to > moment) AND (expires_at IS NULL OR expires_at > moment)
         ORDER BY importance DESC, valid_from DESC LIMIT 10;
     END IF;
     -- One's own memories that are told whatever is asked: what defines the user, what matters most, and skills that

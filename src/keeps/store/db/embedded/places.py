@@ -26,11 +26,11 @@ def make_home(home: Path) -> None:
         (home / "leases").mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise UnavailableError(
-            f"cannot make KEEPS_HOME {home}: {error.strerror}; choose a folder you may write to"
+            f"cannot make KEEPS_HOME {home}: {error.strerror}; choose a folder that you can write to"
         ) from None
     check_ours(home / "leases")
     if not os.access(home, os.W_OK | os.X_OK):
-        why = "is on a disk that is mounted read-only" if _is_read_only(home) else "is not yours to write to"
+        why = "is on a disk that is mounted read-only" if _is_read_only(home) else "is not writable for you"
         raise UnavailableError(f"KEEPS_HOME {home} {why}; choose another folder")
 
 
@@ -48,9 +48,10 @@ def check_ours(folder: Path) -> None:
     found = folder.lstat()
     if stat.S_ISDIR(found.st_mode) and found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return
-    whose = f"belongs to user {found.st_uid}" if found.st_uid else "can be changed by others, or is a link"
+    whose = f"belongs to user {found.st_uid}" if found.st_uid else "can be changed by others or is a link"
     raise UnavailableError(
-        f"{folder} {whose}; as root, Keeps uses only folders that are root's alone. Run it as that user, or choose"
+        f"{folder} {whose}; as root, Keeps uses only folders that nobody but root can change. Run it as that user, or"
+        " choose"
         " another KEEPS_HOME"
     )
 
@@ -71,7 +72,7 @@ def data_folder(home: Path, user: RunUser) -> DataFolder:
         place = _make_server_place(home, user)
     owner = place.lstat()
     if not stat.S_ISDIR(owner.st_mode) or (user.switch and owner.st_uid == 0):
-        raise UnavailableError(f"{place} is no folder of the user that runs PostgreSQL; choose another KEEPS_HOME")
+        raise UnavailableError(f"{place} is not a folder of the user that runs PostgreSQL; choose another KEEPS_HOME")
     if user.switch and owner.st_uid != user.uid:
         user = RunUser(str(owner.st_uid), owner.st_uid, owner.st_gid, switch=True)
     folder = DataFolder(place / "postgres", place / "postgres.log", usable_binaries(user), user)
@@ -79,7 +80,7 @@ def data_folder(home: Path, user: RunUser) -> DataFolder:
         # An upgrade was interrupted between its last two steps. Creating an empty database would hide its data.
         moved = user.run("mv", "-T", "--", str(place / UPGRADED), str(folder.data))
         if moved.returncode != 0:
-            raise UnavailableError(f"the upgraded data cannot take its place: {moved.stderr.strip()[-300:]}")
+            raise UnavailableError(f"the upgraded data cannot be moved into place: {moved.stderr.strip()[-300:]}")
     return folder
 
 

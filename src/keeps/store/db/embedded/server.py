@@ -114,10 +114,10 @@ def make_data(folder: DataFolder, superuser_password: str, *further: str) -> Non
         if done.returncode == -signal.SIGILL or "signal 4" in done.stderr:
             raise UnavailableError(f"initdb was ended by an illegal instruction: {NO_SIMD}")
         if done.returncode != 0:
-            raise UnavailableError(f"could not make a database in {folder.data}: {done.stderr.strip()[-800:]}")
+            raise UnavailableError(f"could not create a database in {folder.data}: {done.stderr.strip()[-800:]}")
         moved = folder.user.run("mv", "-T", str(partial / "data"), str(folder.data))
         if moved.returncode != 0:
-            raise UnavailableError(f"could not make a database in {folder.data}: {moved.stderr.strip()[-300:]}")
+            raise UnavailableError(f"could not create a database in {folder.data}: {moved.stderr.strip()[-300:]}")
     finally:
         folder.user.run("rm", "-rf", "--", str(partial))
 
