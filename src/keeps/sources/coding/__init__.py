@@ -1,0 +1,1 @@
+"""Sessions of coding agents: their transcripts, their projects, and the memories they become."""

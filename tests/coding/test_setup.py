@@ -1,0 +1,142 @@
+"""`keeps setup`: what it writes into the settings of agents, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keeps.doors.cli import jsonc
+from keeps.doors.cli.agents import AGENTS, Written
+from keeps_client.errors import ValidationFailedError
+from tests.cli.test_cli import FORKS
+
+WRITTEN = Written("/opt/keeps", ("--user", "alice"))
+OTHER = Written("/opt/new/keeps")
+CLAUDE = """{
+  // my model
+  "model": "opus",   /* stays */
+  "hooks": {
+    "Stop": [
+      {"matcher": "", "hooks": [{"type": "command", "command": "say done"}]},
+    ],
+    "PreToolUse": [{"hooks": [{"type": "command", "command": "check"}]}]
+  },
+  "mcpServers": {"other": {"command": "x", "args": []}}, // last
+}
+"""
+OPENCLAW = """{
+  gateway: { port: 18789, bind: 'loopback' }, // JSON5
+  channels: {},
+}
+"""
+TOML = '# models\nmodel = "gpt-x"   # best\n\n[mcp_servers.other]\ncommand = "x"\n'
+TEXTS = {
+    "json": ["", "{}\n", '{"a": 1}', CLAUDE, OPENCLAW, json.dumps({"hooks": {"Stop": []}, "b": [1, {}]}, indent=4)],
+    "toml": ["", TOML, TOML.rstrip()],
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+FILES = [(agent, file) for agent, files in AGENTS.items() for file in files]
+
+
+@pytest.mark.parametrize(("agent", "file"), FILES, ids=[f"{agent}-{Path(file.user).name}" for agent, file in FILES])
+def test_entries_are_added_once_and_removed_again(agent: str, file: Any) -> None:
+    for text in TEXTS["toml" if file.user.endswith(".toml") else "json"]:
+        after = file.change(text, WRITTEN)
+        assert "/opt/keeps" in after
+        assert file.change(after, WRITTEN) == after
+        changed = file.change(after, OTHER)
+        assert "alice" not in changed
+        assert changed.count("/opt/new/keeps") == after.count("/opt/keeps")
+        removed = file.change(after, None)
+        assert "keeps" not in removed
+        # What was empty before is removed with the entries.
+        assert removed.rstrip() == text.rstrip() or text == "" or '"Stop": []' in text
+        assert file.change(text, None) == text
+
+
+def test_values_of_entries() -> None:
+    server, hooks = (file.change(CLAUDE, WRITTEN) for file in AGENTS["claude-code"])
+    root = jsonc.parse(server)
+    assert jsonc.find(root, ("mcpServers", "keeps")).value(server) == {  # type: ignore[union-attr]
+        "type": "stdio",
+        "command": "/opt/keeps",
+        "args": ["mcp", "--user", "alice"],
+    }
+    stop = jsonc.find(jsonc.parse(hooks), ("hooks", "Stop"))
+    assert stop is not None
+    theirs, ours = stop.value(hooks)
+    assert theirs["hooks"][0]["command"] == "say done"
+    assert ours == {"hooks": [{"type": "command", "command": "/opt/keeps hook Stop --user alice", "timeout": 5}]}
+    settings = tomllib.loads(AGENTS["codex"][0].change(TOML, WRITTEN))
+    assert settings["mcp_servers"]["keeps"] == {"command": "/opt/keeps", "args": ["mcp", "--user", "alice"]}
+    assert settings["mcp_servers"]["other"] == {"command": "x"}
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4), st.sampled_from([None, 2, 4]), JSON)
+def test_other_members_stay(settings: dict[str, Any], indent: int | None, value: Any) -> None:
+    text = json.dumps(settings, indent=indent)
+    if isinstance(settings.get("servers", {}), dict):
+        after = jsonc.with_member(text, ("servers", "keeps"), value)
+        assert json.loads(after) == settings | {"servers": {**settings.get("servers", {}), "keeps": value}}
+        root = jsonc.parse(after)
+        parent, child = jsonc.find(root, ("servers",)), jsonc.find(root, ("servers", "keeps"))
+        assert parent is not None
+        assert child is not None
+        rest = json.loads(jsonc.without(after, parent, child))
+        assert rest == settings | {"servers": {k: v for k, v in settings.get("servers", {}).items() if k != "keeps"}}
+
+
+@pytest.mark.parametrize("text", ["{", '{"a" 1}', "{]", '{"a": 1} x', "[" * 1_000, '{"hooks": "x"', "\x00"])
+def test_broken_settings_are_refused(text: str) -> None:
+    with pytest.raises(ValidationFailedError):
+        jsonc.parse(text)
+
+
+def run(home: Path, *arguments: str, code: int = 0) -> str:
+    done = FORKS.run(["setup", *arguments], {"HOME": str(home), "PATH": "/usr/bin", "COLUMNS": "150"})
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_command_shows_the_difference_and_keeps_a_backup(tmp_path: Path) -> None:
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(CLAUDE)
+    settings.chmod(0o600)
+    shown = run(tmp_path, "claude-code", "--dry-run")
+    assert "+" in shown
+    assert "hook UserPromptSubmit" in shown
+    assert settings.read_text() == CLAUDE
+    assert not (tmp_path / ".claude.json").exists()
+    assert run(tmp_path, "claude-code", "--user", "alice").startswith("---")
+    assert settings.stat().st_mode & 0o777 == 0o600
+    assert settings.with_name("settings.json.keeps-backup").read_text() == CLAUDE
+    assert "Nothing to change" in run(tmp_path, "claude-code", "--user", "alice")
+    listed = run(tmp_path, "--list")
+    assert f"claude-code  set up  {settings}" in listed
+    assert "codex        -" in listed
+    run(tmp_path, "claude-code", "--uninstall")
+    assert settings.read_text() == CLAUDE
+
+
+def test_command_refuses_what_it_cannot_change(tmp_path: Path) -> None:
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor" / "mcp.json").write_text("{broken")
+    assert "line 1 is not valid JSON" in run(tmp_path, "cursor", code=2)
+    assert (tmp_path / ".cursor" / "mcp.json").read_text() == "{broken"
+    assert "choose from" in run(tmp_path, "emacs", code=2)
+    assert "no settings of a project" in run(tmp_path, "openclaw", "--project", code=2)
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "config.toml").write_text('[mcp_servers.keeps]\ncommand = "mine"\n')
+    assert "exists" in run(tmp_path, "codex", code=1)
+    assert not (tmp_path / ".codex" / "hooks.json").exists()
