@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from io import BytesIO
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from keeps_client.models import NewMemory
 
 
 def read(text: str) -> list[Record]:
-    return list(records(Source("a.md", "/x/a.md"), text))
+    return list(records(Source("a.md", "/x/a.md", lambda: BytesIO(text.encode()))))
 
 
 def contents(text: str) -> list[str]:
@@ -140,7 +141,7 @@ REPEATS = "a: &a [1, 2, 3]\nb: &b [*a, *a, *a]\n" + "\n".join(
         ("a: [", "YAML"),
         ("a: b: c", "YAML"),
         ("d: 2024-02-30", "YAML"),
-        (REPEATS, "repeats"),
+        (REPEATS, "refers to itself"),
     ],
 )
 def test_bad_front_matter_is_named_and_the_text_is_stored(front: str, reason: str) -> None:

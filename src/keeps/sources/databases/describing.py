@@ -42,7 +42,7 @@ def described(connection: Any, job: dict[str, Any], rights: Callable[[Any], list
         shown = list(columns) if wanted == "*" else list(wanted)
         samples = job["samples"].get(title, [])
         if missing := [column for column in samples if column not in shown]:
-            raise RefusedError(f"{title!r}: samples are of columns that may be asked, and {missing[0]!r} is none")
+            raise RefusedError(f"{title!r}: samples need a column that may be queried, and {missing[0]!r} is not one")
         keys = inspector.get_pk_constraint(name, schema=place).get("constrained_columns") or []
         tables.append(
             {
@@ -104,7 +104,7 @@ def postgresql_rights(connection: Any) -> list[str]:
         "SELECT rolsuper, rolbypassrls, rolname FROM pg_catalog.pg_roles WHERE rolname = current_user"
     ).one()
     if role[0]:
-        warning = f"the role {role[2]} is a superuser; give it a role that may read these tables and nothing else"
+        warning = f"the role {role[2]} is a superuser; use a role that may read only these tables"
         warnings.append(warning)
     writes = connection.exec_driver_sql(
         "SELECT count(*) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
@@ -112,15 +112,15 @@ def postgresql_rights(connection: Any) -> list[str]:
         " AND pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')"
     ).scalar()
     if writes and not role[0]:
-        warnings.append(f"the role {role[2]} may write to {writes} tables; reading is enough")
+        warnings.append(f"the role {role[2]} may write to {writes} tables; it needs to read only")
     return warnings
 
 
 def mysql_rights(connection: Any) -> list[str]:
     granted = [str(row[0]).upper() for row in connection.exec_driver_sql("SHOW GRANTS")]
     if any("SUPER" in each or ("ALL PRIVILEGES" in each and " ON *.*" in each) for each in granted):
-        return ["the user may do everything; give it one that may read these tables and nothing else"]
+        return ["the user has all privileges; use one that may read only these tables"]
     words = ("ALL PRIVILEGES", "INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "FILE")
     if any(word in each.partition(" ON ")[0] for each in granted for word in words):
-        return ["the user may write; reading is enough"]
+        return ["the user may write; it needs to read only"]
     return []

@@ -12,7 +12,7 @@ from keeps_client.models import QueryAudit
 
 
 def _refuse_database(_: JsonRow) -> NoReturn:
-    raise ValidationFailedError("is a database, whose credentials are in no export; add it again")
+    raise ValidationFailedError("is a database; exports contain no credentials, so add it again")
 
 
 async def _add_nothing(_: Tx, __: object) -> bool:

@@ -104,11 +104,11 @@ def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = M
     if len(sql) > MOST_CHARACTERS:
         raise RefusedSQLError("length", f"a statement has at most {MOST_CHARACTERS:,} characters")
     if "\0" in sql:
-        raise RefusedSQLError("syntax", "it holds a NUL character")
+        raise RefusedSQLError("syntax", "it contains a NUL character")
     try:
         tree = _parsed(sql, dialect)
         if not isinstance(tree, exp.Query):
-            raise RefusedSQLError("statement", "only a SELECT may be asked")
+            raise RefusedSQLError("statement", "only a SELECT is allowed")
         _check(tree, dialect)
         _check_recursion(tree)
         check_growth(tree, dialect)
@@ -117,11 +117,11 @@ def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = M
         _limit(tree, rows, dialect)
         written = _written(tree, dialect)
         if _written(_parsed(written, dialect), dialect) != written:
-            raise RefusedSQLError("ambiguous", "it does not read the same when it is written again; put it simply")
+            raise RefusedSQLError("ambiguous", "rewriting it would change its meaning; use a simpler form")
     except RecursionError:
         raise RefusedSQLError("nesting", "it is nested too deeply") from None
     if len(written) > MOST_WRITTEN:
-        raise RefusedSQLError("length", "it asks too many tables at once")
+        raise RefusedSQLError("length", "it queries too many tables at once")
     if (word := unknown_word(written, dialect)) is not None:
         raise RefusedSQLError("function", f"{word} is not allowed")
     return Passed(written, tuple(resolver.used))
@@ -137,14 +137,14 @@ def _parsed(sql: str, dialect: Dialect) -> exp.Expr:
         if dialect == "mysql" and any(text.startswith("!") for token in tokens for text in token.comments):
             raise RefusedSQLError("syntax", "a comment that MySQL runs (/*! …) is not allowed")
         if any(token.token_type is TokenType.TABLE for token in tokens):
-            raise RefusedSQLError("statement", "only a SELECT may be asked; TABLE is none")
+            raise RefusedSQLError("statement", "only a SELECT is allowed, not TABLE")
         trees = chosen.parser(error_level=sqlglot.ErrorLevel.RAISE).parse(tokens, sql)
     except SqlglotError as error:
         said = next((detail["description"] for detail in getattr(error, "errors", ())), "it cannot be read")
-        raise RefusedSQLError("syntax", f"this is no SQL that is understood: {said}") from None
+        raise RefusedSQLError("syntax", f"this SQL cannot be parsed: {said}") from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         # sqlglot raises other errors for unexpected input such as `{=`.
-        raise RefusedSQLError("syntax", "this is no SQL that is understood") from None
+        raise RefusedSQLError("syntax", "this SQL cannot be parsed") from None
     statements = [tree for tree in trees if tree is not None]
     if len(statements) != 1:
         raise RefusedSQLError("statement", "give one statement" if statements else "give a SELECT")
@@ -169,13 +169,13 @@ def _check(tree: exp.Expr, dialect: Dialect) -> None:
         if dialect != "postgresql" and (
             isinstance(node, exp.AtTimeZone) or (isinstance(node, exp.Distinct) and node.args.get("on"))
         ):
-            raise RefusedSQLError("clause", f"{name.upper()} is PostgreSQL's, and not allowed here")
+            raise RefusedSQLError("clause", f"{name.upper()} is a PostgreSQL function and not allowed here")
         if _is_ambiguous(node, dialect):
-            raise RefusedSQLError("ambiguous", "put brackets around what belongs together, as in (a = b) = c")
+            raise RefusedSQLError("ambiguous", "add parentheses, as in (a = b) = c")
         if isinstance(node, exp.DataType) and str(getattr(node.this, "value", node.this)) not in TYPES[dialect]:
-            raise RefusedSQLError("type", f"{node.sql(dialect=DIALECTS[dialect])} is no type to cast to")
+            raise RefusedSQLError("type", f"{node.sql(dialect=DIALECTS[dialect])} is not a type to cast to")
         if isinstance(node, exp.Anonymous) and not isinstance(node.this, str):
-            raise RefusedSQLError("function", "a function's name is written without quotes")
+            raise RefusedSQLError("function", "write function names without quotes")
 
 
 def _is_ambiguous(node: exp.Expr, dialect: Dialect) -> bool:
@@ -206,15 +206,15 @@ def _limit(tree: exp.Query, rows: int, dialect: Dialect) -> None:
     if isinstance(limit, exp.Fetch):
         options = limit.args.get("limit_options")
         if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-            raise RefusedSQLError("limit", "FETCH takes a number of rows")
+            raise RefusedSQLError("limit", "FETCH needs a number of rows")
         count = limit.args.get("count") or exp.Literal.number(1)
     elif isinstance(limit, exp.Limit) and not (isinstance(limit.expression, exp.Var | exp.Null)):
         count = limit.expression
     if count is not None and not count.is_int:
-        raise RefusedSQLError("limit", "LIMIT takes a number")
+        raise RefusedSQLError("limit", "LIMIT needs a number")
     if isinstance(count, exp.Neg):
         if dialect != "sqlite":
-            raise RefusedSQLError("limit", "LIMIT takes a number from 0 on")
+            raise RefusedSQLError("limit", "LIMIT needs a number of at least 0")
         count = None  # SQLite's way of writing "no limit".
     least = min(rows + 1, int(count.name)) if count is not None else rows + 1
     tree.set("limit", exp.Limit(expression=exp.Literal.number(max(0, least))))

@@ -28,13 +28,13 @@ def check_growth(tree: exp.Expr, dialect: Dialect) -> None:
             place, most = _SIZES[name]
             size = node.expressions[place] if len(node.expressions) > place else None
             if not isinstance(size, exp.Literal) or not size.is_int or int(size.name) > most:
-                raise RefusedSQLError("function", f"{name.upper()} takes a number up to {most:,} as its size")
+                raise RefusedSQLError("function", f"{name.upper()} needs a number up to {most:,} as its size")
         if name in _REPEATS and any(each.name.lower() in _REPEATS for each in _within(node)):
-            raise RefusedSQLError("function", f"{name.upper()} may not stand within itself")
+            raise RefusedSQLError("function", f"{name.upper()} cannot be nested in itself")
         if name == "format" and dialect == "postgresql":
             template = node.expressions[0] if node.expressions else None
             if not isinstance(template, exp.Literal) or _WIDE.search(template.name):
-                raise RefusedSQLError("function", "FORMAT takes a text in quotes first, with widths of up to 3 digits")
+                raise RefusedSQLError("function", "FORMAT needs a quoted text first, with widths of up to 3 digits")
 
 
 def _within(node: exp.Anonymous) -> list[exp.Anonymous]:

@@ -92,7 +92,7 @@ def ask(job: dict[str, Any], files: list[int], out: TextIO) -> None:
     except sandbox.SandboxError as error:
         answer = {"error": str(error), "kind": "refused"}
     except MemoryError:
-        answer = {"error": "a value is larger than can be taken in", "kind": "limit"}
+        answer = {"error": "a value is too large", "kind": "limit"}
     except (TimeoutError, asyncpg.QueryCanceledError):
         answer = {"error": f"it took longer than {STATEMENT_SECONDS} s", "kind": "timeout"}
     except (asyncpg.PostgresError, pymysql.MySQLError, sqlite3.Error, sqlalchemy.exc.SQLAlchemyError) as error:
@@ -100,7 +100,7 @@ def ask(job: dict[str, Any], files: list[int], out: TextIO) -> None:
     except OSError as error:
         answer = {"error": f"it cannot be reached ({error.strerror or type(error).__name__})", "kind": "connect"}
     except Exception as error:  # noqa: BLE001  a driver that is led astray costs its question
-        answer = {"error": f"it cannot be asked ({type(error).__name__})", "kind": "database"}
+        answer = {"error": f"it cannot be queried ({type(error).__name__})", "kind": "database"}
     json.dump(answer, out, ensure_ascii=False)
 
 
@@ -117,7 +117,7 @@ def _read(job: dict[str, Any]) -> dict[str, Any]:
     except sandbox.SandboxError as error:
         return {"refused": str(error), "rule": "sandbox"}
     except (TimeoutError, MemoryError):
-        return {"refused": "it takes too long to be understood; write it with less in brackets", "rule": "nesting"}
+        return {"refused": "parsing it takes too long; use fewer parentheses", "rule": "nesting"}
     return {"sql": passed.sql, "tables": passed.tables}
 
 
@@ -185,7 +185,7 @@ async def _ask_postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -
             async with asyncio.timeout(CONNECT_SECONDS + 2 * STATEMENT_SECONDS):
                 async with engine.connect() as connection:
                     if job.get("own") == await _identity(connection):
-                        raise RefusedError("this is the server of Keeps itself; own memory is asked through recall")
+                        raise RefusedError("this is Keeps' own database; use recall to search memories")
                     if job["does"] == "describe":
                         return await connection.run_sync(described, job, postgresql_rights)
                     await connection.rollback()

@@ -34,7 +34,7 @@ def plain_literals(sql: str, tokens: Sequence[Token], dialect: Dialect) -> str:
     if dialect == "sqlite" and any(
         one.token_type is TokenType.STRING and other.token_type is TokenType.STRING for one, other in pairwise(tokens)
     ):
-        raise RefusedSQLError("syntax", "two texts stand side by side; join them with ||")
+        raise RefusedSQLError("syntax", "two strings are adjacent; join them with ||")
     parts: list[str] = []
     done = 0
     for start, end, text in _changes(sql, tokens, dialect):
@@ -73,7 +73,7 @@ def _number(said: str, dialect: Dialect) -> str:
         if value <= _LARGEST:
             return str(value)
     raise RefusedSQLError(
-        "syntax", f"{said[:40]!r} is no number; if a word follows the number, put a space between them"
+        "syntax", f"{said[:40]!r} is not a number; if a word follows the number, put a space between them"
     )
 
 
@@ -84,7 +84,7 @@ def _unescaped(found: re.Match[str]) -> str:
     if octal or byte:
         code = int(octal, 8) if octal else int(byte, 16)
         if code > 127:
-            raise RefusedSQLError("syntax", "a text with bytes by number is not allowed; write the letters")
+            raise RefusedSQLError("syntax", "byte escapes in strings are not allowed; write the characters")
         return _character(code)
     if short or long:
         return _character(int(short or long, 16))
@@ -96,13 +96,13 @@ def _from_unicode(found: re.Match[str]) -> str:
     if short or long:
         return _character(int(short or long, 16))
     if not backslash and found.group() == "\\":
-        raise RefusedSQLError("syntax", "a text that begins with U&' has \\ and four hexadecimal digits for a letter")
+        raise RefusedSQLError("syntax", "in a U&'…' string, write an escape as \\ and four hexadecimal digits")
     return backslash or "'"
 
 
 def _character(code: int) -> str:
     if code == 0 or 0xD800 <= code < 0xE000 or code > 0x10FFFF:
-        raise RefusedSQLError("syntax", "a text holds a letter by number that there is not")
+        raise RefusedSQLError("syntax", "a string contains the code of a character that does not exist")
     return chr(code)
 
 

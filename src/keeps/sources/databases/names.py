@@ -59,7 +59,7 @@ class Resolver:
             first = node.expressions[0] if node.expressions else None
             return [f"column{number + 1}" for number in range(len(first.expressions) if first is not None else 0)]
         if not isinstance(node, exp.Select | exp.SetOperation):
-            raise RefusedSQLError("statement", "only a SELECT may be asked")
+            raise RefusedSQLError("statement", "only a SELECT is allowed")
         if node.args.get("with_") is not None:
             ctes = self._with(node.args["with_"], above, ctes)
         if isinstance(node, exp.SetOperation):
@@ -108,7 +108,7 @@ class Resolver:
 
     def _join(self, join: exp.Join, scope: Scope, ctes: Mapping[str, Source]) -> None:
         if join.args.get("method"):
-            raise RefusedSQLError("join", "NATURAL and ASOF joins are not allowed; say ON or USING")
+            raise RefusedSQLError("join", "NATURAL and ASOF joins are not allowed; use ON or USING")
         # Also for a comma. SQLite never reorders a CROSS JOIN.
         if self.dialect == "sqlite" and join.args.get("kind") == "CROSS":
             join.set("kind", None)
@@ -138,22 +138,22 @@ class Resolver:
             self._function(table, scope, ctes)
         elif isinstance(node, exp.Lateral):
             if not isinstance(inner, exp.Subquery):
-                raise RefusedSQLError("source", "LATERAL takes a subquery")
+                raise RefusedSQLError("source", "LATERAL needs a subquery")
             self._aliased(node, self.query(inner, Scope([*scope.sources], above=scope.above), ctes), scope)
         elif isinstance(node, exp.Subquery) and isinstance(inner, exp.Table):
             if node.args.get("alias") is not None:
-                raise RefusedSQLError("source", "joined tables in brackets take no alias")
+                raise RefusedSQLError("source", "joined tables in parentheses cannot have an alias")
             self._source(inner, scope, ctes)
         elif isinstance(node, exp.Subquery | exp.Values):
             self._aliased(node, self.query(node, scope.above, ctes), scope)
         else:
-            raise RefusedSQLError("source", "only tables, subqueries and a few functions may stand in FROM")
+            raise RefusedSQLError("source", "only tables, subqueries and a few functions are allowed in FROM")
         for join in node.args.get("joins") or ():
             self._join(join, scope, ctes)
 
     def _table(self, node: exp.Table, scope: Scope, ctes: Mapping[str, Source]) -> None:
         if not isinstance(node.this, exp.Identifier) or node.args.get("catalog") is not None:
-            raise RefusedSQLError("table", "a table is named as it is, or with its schema")
+            raise RefusedSQLError("table", "name a table directly or with its schema")
         name = self._fold(node.this)
         schema = node.args.get("db")
         alias = node.args.get("alias")
@@ -196,11 +196,11 @@ class Resolver:
     def _function(self, node: exp.Expr, scope: Scope, ctes: Mapping[str, Source]) -> None:
         function = node.this if isinstance(node, exp.Table) else node
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
-            raise RefusedSQLError("function", "functions are named without a schema")
+            raise RefusedSQLError("function", "name functions without a schema")
         name = _function_name(function)
         brought = TABLE_FUNCTIONS[self.dialect].get(name)
         if brought is None:
-            raise RefusedSQLError("function", f"{name} may not stand in FROM")
+            raise RefusedSQLError("function", f"{name} is not allowed in FROM")
         arguments = node.expressions if isinstance(node, exp.Unnest) else list(function.iter_expressions())
         self._expressions(arguments, scope, ctes)
         alias = node.args.get("alias")
@@ -253,7 +253,7 @@ class Resolver:
                 self._resolve(node, scope)
             elif isinstance(node, exp.Star):
                 if not isinstance(node.parent, exp.Count):
-                    raise RefusedSQLError("star", "* may stand in SELECT and in COUNT(*)")
+                    raise RefusedSQLError("star", "* is allowed only in SELECT and in COUNT(*)")
             elif isinstance(node, exp.Window):
                 named = node.args.get("alias")
                 if isinstance(named, exp.Identifier):
@@ -265,19 +265,19 @@ class Resolver:
                 node.set("alias", exp.to_identifier(self._fold(node.args["alias"]), quoted=True))
                 waiting.append(node.this)
             elif _function_name(node) == "generate_series":
-                raise RefusedSQLError("function", "generate_series may stand in FROM alone")
+                raise RefusedSQLError("function", "generate_series is allowed only in FROM")
             elif isinstance(node, exp.Kwarg) and isinstance(node.this, exp.Var):
                 waiting.append(node.expression)
             elif isinstance(node, exp.Collate) and isinstance(node.expression, exp.Identifier | exp.Var):
                 waiting.append(node.this)
             elif isinstance(node, exp.Identifier | exp.Dot):
-                raise RefusedSQLError("name", f"{node.sql()!r} is no column that may be asked")
+                raise RefusedSQLError("name", f"{node.sql()!r} is not a column that you may query")
             else:
                 waiting += node.iter_expressions()
 
     def _resolve(self, node: exp.Column, scope: Scope) -> None:
         if isinstance(node.this, exp.Star):
-            raise RefusedSQLError("star", "* may stand in SELECT and in COUNT(*)")
+            raise RefusedSQLError("star", "* is allowed only in SELECT and in COUNT(*)")
         name = self._fold(node.this)
         if node.args.get("catalog") is not None:
             raise self._no_column(name)
@@ -302,7 +302,7 @@ class Resolver:
         if self.dialect == "sqlite" and node.this.args.get("quoted"):  # SQLite would read it as a text.
             raise RefusedSQLError(
                 "column",
-                f"no column {node.name!r} that may be asked; a text stands in single quotes: '{node.name[:40]}'",
+                f"no column {node.name!r} that you may query; write text in single quotes: '{node.name[:40]}'",
             )
         raise self._no_column(node.name)
 
@@ -313,9 +313,9 @@ class Resolver:
         """
         if isinstance(node, exp.Star):
             if any(node.args.get(option) for option in ("except_", "replace", "rename", "ilike")):
-                raise RefusedSQLError("star", "* takes nothing after it")
+                raise RefusedSQLError("star", "nothing may follow *")
             if not scope.sources:
-                raise RefusedSQLError("star", "* needs a table to stand for")
+                raise RefusedSQLError("star", "* needs a table in FROM")
             return [column for source in scope.sources for column in source.columns]
         if not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             return None
@@ -341,7 +341,7 @@ class Resolver:
 
     def _listed(self, name: str, schema: str | None) -> Table:
         if self.dialect == "sqlite" and schema is not None and schema != "main":
-            raise RefusedSQLError("table", f"no table {name!r} that may be asked")
+            raise RefusedSQLError("table", f"no table {name!r} that you may query")
         fits = [
             table
             for table in self.tables
@@ -354,7 +354,7 @@ class Resolver:
         ]
         exact = [table for table in fits if table.name == name] or fits
         if len(exact) != 1:
-            raise RefusedSQLError("table", f"no table {name!r} that may be asked")
+            raise RefusedSQLError("table", f"no table {name!r} that you may query")
         return exact[0]
 
     def _column(self, source: Source, name: str) -> str | None:
@@ -392,7 +392,7 @@ class Resolver:
         target.set("quoted", True)
 
     def _no_column(self, name: str) -> RefusedSQLError:
-        return RefusedSQLError("column", f"no column {name!r} that may be asked")
+        return RefusedSQLError("column", f"no column {name!r} that you may query")
 
 
 def _function_name(node: exp.Expr) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from keeps.base.fairness import FairSlots
 from keeps.base.sandbox.forks import Forks, TooMuchError
 from keeps.sources.databases.rules import CONNECT_SECONDS, MOST_BYTES, STATEMENT_SECONDS, Dialect, Passed, Table
-from keeps.sources.databases.targets import Reach, Target
+from keeps.sources.databases.targets import Reach, Target, check_packages
 from keeps.store.db.session import Database
 from keeps.store.db.statements import Statements
 from keeps_client.errors import DatabaseFailedError, QueryRefusedError, UnavailableError
@@ -38,13 +38,14 @@ class Runner:
         await self._forks.close()
 
     async def read(self, tenant_id: str, sql: str, dialect: Dialect, tables: Sequence[Table]) -> Passed:
-        """Return a statement that passed the gate. Raises QueryRefusedError, UnavailableError."""
+        """Return a statement that passed the gate. Raises QueryRefusedError, UnavailableError, NotConfiguredError."""
+        check_packages()
         job = {"does": "read", "sql": sql, "dialect": dialect, "tables": [asdict(each) for each in tables]}
         await self._take(tenant_id)
         try:
             answer = json.loads(await self._forks.ask(job, seconds=SECONDS, most_bytes=MOST_BYTES))
         except (TimeoutError, ValueError):
-            answer = {"refused": "it cannot be understood in the time and memory that there is", "rule": "nesting"}
+            answer = {"refused": "it cannot be parsed within the limits of time and memory", "rule": "nesting"}
         finally:
             self._slots.leave(tenant_id)
         if "refused" in answer:
@@ -55,7 +56,7 @@ class Runner:
         try:
             await self._slots.take(tenant_id, WAIT_SECONDS)
         except TimeoutError:
-            raise UnavailableError("too many questions of this tenant wait; ask again later") from None
+            raise UnavailableError("too many queries of this tenant are waiting; try again later") from None
 
     async def run(self, tenant_id: str, target: Target, sql: str, tables: Sequence[str], rows: int) -> dict[str, Any]:
         """Return columns, rows, and whether there were more.
@@ -93,7 +94,7 @@ class Runner:
             finally:
                 semaphore.release()
         except TimeoutError:
-            raise UnavailableError("too many questions wait for this database; ask again later") from None
+            raise UnavailableError("too many queries are waiting for this database; try again later") from None
         finally:
             wanted = self._each[key][1] - 1
             if wanted:
@@ -109,13 +110,13 @@ class Runner:
         except TimeoutError:
             raise DatabaseFailedError(f"it did not answer within {SECONDS:.0f} s", "timeout") from None
         except TooMuchError:
-            raise DatabaseFailedError("it answered more than can be taken in", "limit") from None
+            raise DatabaseFailedError("its result is too large", "limit") from None
         finally:
             self._slots.leave(tenant_id)
         try:
             result: dict[str, Any] = await asyncio.to_thread(json.loads, answer)
         except ValueError:
-            raise DatabaseFailedError("asking it ran into limits of memory and time", "limit") from None
+            raise DatabaseFailedError("the query exceeded its limits of memory or time", "limit") from None
         if "error" in result:
             raise DatabaseFailedError(result["error"], result["kind"])
         return result

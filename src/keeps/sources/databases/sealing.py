@@ -40,7 +40,7 @@ class KeyRing:
             if len(secret) < LEAST_CHARACTERS:
                 raise ValidationFailedError(
                     f"a key in KEEPS_SECRET_KEYS has {len(secret)} characters; it needs {LEAST_CHARACTERS}. `keeps"
-                    " secrets new` makes one"
+                    " secrets new` creates one"
                 )
         self._keys = {_name(secret): _derived(secret) for secret in secrets}
 
@@ -49,7 +49,7 @@ class KeyRing:
         """Return the id of the key that seals. Raises NotConfiguredError without one."""
         if not self._keys:
             raise NotConfiguredError(
-                "a database's password is only kept under a key: set KEEPS_SECRET_KEYS (`keeps secrets new` makes one)"
+                "a database's password must be encrypted: set KEEPS_SECRET_KEYS (`keeps secrets new` creates a key)"
             )
         return next(iter(self._keys))
 
@@ -69,7 +69,9 @@ class KeyRing:
         try:
             return AESGCM(key).decrypt(sealed.data[:_NONCE_BYTES], sealed.data[_NONCE_BYTES:], bound.encode()).decode()
         except InvalidTag:
-            raise UnavailableError("a credential does not open: it was changed, or moved from another row") from None
+            raise UnavailableError(
+                "a credential cannot be decrypted: it was changed or copied from another row"
+            ) from None
 
 
 def _name(secret: str) -> str:

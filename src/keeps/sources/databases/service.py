@@ -105,7 +105,7 @@ class DatabaseService:
         sealed = self._keys.seal(new.url, store.bound_to(scope.tenant_id, database_id))
         async with self._database.scoped(scope) as tx:
             if await store.named(tx, new.name) is not None:
-                raise ConflictError(f"there is a database {new.name!r}; remove it first, or refresh it")
+                raise ConflictError(f"database {new.name!r} already exists; remove it first, or refresh it")
         samples = {name: list(columns) for name, columns in new.samples.items()}
         if unlisted := next((name for name in samples if name not in new.tables), None):
             raise ValidationFailedError(f"samples names {unlisted!r}, which is not in tables")
@@ -118,7 +118,7 @@ class DatabaseService:
             async with attempt as tx:
                 inserted = await store.insert(tx, database_id, new, target, sealed, described, self._clock())
         if not inserted:
-            raise ConflictError(f"there is a database {new.name!r}; remove it first, or refresh it")
+            raise ConflictError(f"database {new.name!r} already exists; remove it first, or refresh it")
         info = (await self._held(scope, new.name)).info
         await self._tell(scope, info)
         return info
@@ -150,7 +150,7 @@ class DatabaseService:
     async def query_sql(self, scope: Scope, name: str, sql: str) -> QueryResult:
         """Run a statement. Raises NotFoundError, ForbiddenError, QueryRefusedError, DatabaseFailedError."""
         held = await self._held(scope, name)
-        require(scope.roles, held.info.asked_by)
+        require(scope, held.info.asked_by)
         return await self._written_down(scope, held, _Asked(name, None, sql), self._run_once)
 
     async def query_data(self, scope: Scope, wanted: DataQuestion) -> QueryResult:
@@ -160,7 +160,7 @@ class DatabaseService:
         write, and the errors of `query_sql`.
         """
         if wanted.remember:
-            require(scope.roles, "writer")
+            require(scope, "writer")
         if self._chat is None:
             raise NotConfiguredError(
                 "questions in plain language need an LLM: set KEEPS_LLM_BASE_URL, or write SQL (query_sql, `keeps"
@@ -168,12 +168,12 @@ class DatabaseService:
             )
         if wanted.database is not None:
             database = await self._held(scope, wanted.database)
-            require(scope.roles, database.info.asked_by)
+            require(scope, database.info.asked_by)
             databases = [database]
         else:
             databases = await self._askable(scope)
             if not databases:
-                raise NotFoundError("there is no database that you may ask; add_database adds one")
+                raise NotFoundError("there is no database that you may query; add one with add_database")
         chosen = await self._chooser.choose(wanted.question, databases)
         chat = self._chat.of(scope)
 
@@ -190,7 +190,7 @@ class DatabaseService:
         """Return the user's own audits; an administrator may name another user. Raises ForbiddenError."""
         of = scope
         if wanted.user_id is not None and wanted.user_id != scope.user_id:
-            require(scope.roles, "admin")
+            require(scope, "admin")
             check_id("user_id", wanted.user_id)
             of = Scope(scope.tenant_id, wanted.user_id)
         after = read_cursor_of_id(wanted.cursor)

@@ -29,8 +29,8 @@ def mode_of(path: str) -> str:
         return _READ_ONLY
     if log:
         raise RefusedError(
-            "a program that wrote to the file has ended early, and its last changes are in the -wal file alone; open"
-            " the file once with that program, or with the program sqlite3"
+            "a program that wrote to the file was interrupted, and its last changes are only in the -wal file; open"
+            " the file once with that program or with sqlite3"
         )
     with Path(path).open("rb") as file:
         return _ALONE if file.read(20)[_VERSIONS] == _WAL else _READ_ONLY
@@ -39,7 +39,7 @@ def mode_of(path: str) -> str:
 def check_unchanged(path: str, mode: str) -> None:
     """Raise RefusedError if writing began to a file that was opened as immutable."""
     if mode == _ALONE and _size(path + "-wal"):
-        raise RefusedError("another program began to write to the file meanwhile; ask again")
+        raise RefusedError("another program started writing to the file; try again")
 
 
 def _size(path: str) -> int | None:

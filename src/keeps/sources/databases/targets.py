@@ -15,12 +15,13 @@ import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from keeps.base.addresses import is_public
 from keeps.sources.databases.rules import Dialect
-from keeps_client.errors import DatabaseFailedError, ForbiddenError, ValidationFailedError
+from keeps_client.errors import DatabaseFailedError, ForbiddenError, NotConfiguredError, ValidationFailedError
 
 _DIALECTS: dict[str, Dialect] = {
     "postgresql": "postgresql",
@@ -31,6 +32,8 @@ _DIALECTS: dict[str, Dialect] = {
 }
 _PORTS: dict[Dialect, int] = {"postgresql": 5_432, "sqlite": 0, "mysql": 3_306}
 _TLS = ("disable", "prefer", "require", "verify-full")
+PACKAGES = ("pymysql", "sqlalchemy", "sqlglot")
+"""Packages of the extra `databases`."""
 RESOLVE_SECONDS, RESOLVED_AT_ONCE = 5.0, 4
 
 
@@ -59,8 +62,20 @@ class Target:
         return {**{name: getattr(self, name) for name in names}, "address": address}
 
 
+def check_packages() -> None:
+    """Raise NotConfiguredError unless the extra `databases` is installed."""
+    if any(find_spec(name) is None for name in PACKAGES):
+        raise NotConfiguredError("databases need an extra: pip install 'keeps[databases]'")
+
+
 def target_of(url: str) -> Target:
-    """Parse a URL. Raises ValidationFailedError, which never repeats the URL, since it holds a password."""
+    """Parse a URL.
+
+    Raises:
+        NotConfiguredError: The extra `databases` is not installed.
+        ValidationFailedError: The URL has mistakes. The message never repeats it, since it holds a password.
+    """
+    check_packages()
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -68,23 +83,23 @@ def target_of(url: str) -> Target:
         read = make_url(url)
     except (ArgumentError, ValueError):
         raise ValidationFailedError(
-            "url is none; write postgresql://user:password@host/database, mysql://… or sqlite:////folder/file.db"
+            "url is not a URL; write postgresql://user:password@host/database, mysql://… or sqlite:////folder/file.db"
         ) from None
     if any("\0" in str(each) for each in (read.database, read.host, read.username, read.password)):
-        raise ValidationFailedError("url holds a NUL character")
+        raise ValidationFailedError("url contains a NUL character")
     if read.port is not None and not 0 < read.port < 65_536:
-        raise ValidationFailedError("url names a port that there cannot be")
+        raise ValidationFailedError("url has an invalid port")
     dialect = _DIALECTS.get(read.drivername)
     if dialect is None:
-        raise ValidationFailedError("url must begin with postgresql://, mysql://, mariadb:// or sqlite://")
+        raise ValidationFailedError("url must start with postgresql://, mysql://, mariadb:// or sqlite://")
     options = dict(read.query)
     tls = str(options.pop("sslmode", "prefer"))
     if options or tls not in _TLS:
-        raise ValidationFailedError(f"url takes one option, sslmode, of {', '.join(_TLS)}")
+        raise ValidationFailedError(f"url accepts one option, sslmode, with one of {', '.join(_TLS)}")
     name = read.database or ""
     if dialect == "sqlite":
         if not name.startswith("/") or read.host:
-            raise ValidationFailedError("a SQLite url names its file from the root: sqlite:////folder/file.db")
+            raise ValidationFailedError("a SQLite url needs an absolute path: sqlite:////folder/file.db")
         return Target(dialect, name)
     if not (read.host and read.username and name) or read.host.startswith("/"):
         raise ValidationFailedError("url needs a user, a host and a database: postgresql://user:password@host/database")
@@ -130,7 +145,7 @@ class Reach:
             if named or is_public(address) or self._allows(address):
                 return address
         raise ForbiddenError(
-            f"{target.host} is not a public address; whoever runs this server may allow it in KEEPS_DATABASES_ALLOW"
+            f"{target.host} is not a public address; the operator of this server can allow it in KEEPS_DATABASES_ALLOW"
         )
 
     def _allows(self, address: str) -> bool:
@@ -142,7 +157,7 @@ class Reach:
         path = os.path.realpath(name)
         if not any(Path(path).is_relative_to(each) for each in self._folders):
             raise ForbiddenError(
-                "SQLite files are read from folders that whoever runs this server lists in KEEPS_DATABASES_ALLOW"
+                "SQLite files must be in a folder that the operator of this server lists in KEEPS_DATABASES_ALLOW"
             )
         if not os.path.isfile(path):
             raise DatabaseFailedError("there is no such SQLite file", "connect")

@@ -97,7 +97,7 @@ def read(job: dict[str, Any], file: int, out: TextIO, *, count: chunks.Counter) 
     except sandbox.SandboxError as error:
         answer = {"refused": str(error)}
     except MemoryError:
-        answer = {"refused": f"reading it takes more than {sandbox.MEMORY_BYTES >> 20} MiB of memory"}
+        answer = {"refused": f"reading it needs more than {sandbox.MEMORY_BYTES >> 20} MiB of memory"}
     except TimeoutError:
         answer = {"refused": f"reading it takes more than {sandbox.CPU_SECONDS} s of processor time"}
     except BaseException as error:  # noqa: BLE001  a defect of a parser costs its document, and says what it was

@@ -48,7 +48,7 @@ def format_of(name: str, media_type: str | None) -> Format:
                 raise NotConfiguredError(f"{form.name} needs an extra: pip install 'keeps[documents]'")
             return form
     known = " ".join(suffix for form in FORMATS for suffix in form.suffixes)
-    raise ValidationFailedError(f"{name!r} is of no known format; there are {known}")
+    raise ValidationFailedError(f"{name!r} has an unknown format; the formats are {known}")
 
 
 class DocumentReader:
@@ -86,7 +86,7 @@ class DocumentReader:
         finally:
             self._slots.leave(tenant_id)
         if "refused" in answer:
-            raise ValidationFailedError(f"{name!r} is refused: {answer['refused']}")
+            raise ValidationFailedError(f"{name!r} is rejected: {answer['refused']}")
         chunks = await cooperative_map(_chunk, answer["chunks"])
         return Read(
             answer["title"],
@@ -106,11 +106,11 @@ class DocumentReader:
             told = await self._forks.ask(job, [file], seconds=READ_SECONDS, most_bytes=MOST_ANSWERED)
             return await asyncio.to_thread(json.loads, told)
         except TooMuchError:
-            return {"refused": "it says more than can be taken in"}
+            return {"refused": "it is too large"}
         except TimeoutError:
             return {"refused": f"reading it takes more than {READ_SECONDS:.0f} s"}
         except ValueError:
-            return {"refused": "its parser crashed, or ran into its limits of memory and time"}
+            return {"refused": "its parser crashed or exceeded its limits of memory and time"}
 
 
 def _chunk(values: tuple[int, int, list[str], int | None, list[int]]) -> Chunk:

@@ -100,7 +100,7 @@ class DocumentService:
         form = format_of(name, media_type)
         size = os.fstat(file).st_size
         if size > MAX_FILE_BYTES:
-            raise PayloadTooLargeError(f"{name!r} has {size:,} bytes; at most {MAX_FILE_BYTES:,} are taken in")
+            raise PayloadTooLargeError(f"{name!r} has {size:,} bytes; the maximum is {MAX_FILE_BYTES:,}")
         (file_hash,) = await self._texts.map(_hashed, [file])
         async with self._database.scoped(scope) as tx:
             before = await store.like(tx, new.source, file_hash, new.replaces)
@@ -415,7 +415,7 @@ def _other_name(name: str, new: NewDocument, stored: Document) -> tuple[str, ...
     if new.source is not None or name in UNNAMED or stem in f"{stored.title} {stored.source}".casefold():
         return ()
     called = f"{stored.title!r}" + (f" ({stored.source})" if stored.source else "")
-    return (f"{name!r} has the same bytes as {called}, which is stored already; give a source to store it apart",)
+    return (f"{name!r} has the same bytes as {called}, which is already stored; give a source to store it separately",)
 
 
 def _same(held: DocumentRow, new: NewDocument, file_hash: bytes) -> bool:

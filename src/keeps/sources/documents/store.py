@@ -205,7 +205,7 @@ async def add(tx: Tx, image: dict[str, Any]) -> bool:
         return False
     there = await lock_memories(tx, {passage.memory_id for passage in passages})
     if len(there) < len({passage.memory_id for passage in passages}):
-        raise MissingError("is of passages that are not there; import the memories first")
+        raise MissingError("refers to passages that do not exist; import the memories first")
     await put(tx, row, passages, "document.written")
     return True
 

@@ -1,1 +1,1 @@
-"""Import of existing data: chats of several products, LoCoMo, Markdown, plain text."""
+"""Import and export of data in the formats of other products: `formats.FORMATS` lists them."""

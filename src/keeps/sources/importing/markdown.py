@@ -35,7 +35,7 @@ def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
     Raises ValidationFailedError if the folder already contains Markdown.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.glob("*.md"))):
-        raise ValidationFailedError(f"{folder} holds Markdown already; name a new folder")
+        raise ValidationFailedError(f"{folder} already contains Markdown; name a new folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     categories: dict[str, dict[str, Section]] = {}
     count = 0
@@ -82,7 +82,7 @@ def read_folder(folder: Path) -> Iterator[Record]:
     """Yield the entries of a Markdown memory, or of an export, as memories; sections added by people become facts."""
     for file in sorted(folder.glob("*.md")):
         if file.is_symlink() or not file.is_file():
-            yield Record(file.name, None, "is no regular file; links are not followed")
+            yield Record(file.name, None, "is not a regular file; links are not followed")
             continue
         name = category_of(file.name)
         try:

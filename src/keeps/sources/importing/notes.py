@@ -12,11 +12,20 @@ import yaml
 from markdown_it import MarkdownIt
 from pydantic import JsonValue
 
-from keeps.sources.importing.records import NAMESPACE, Record, Source, fitted, moment_of, pieces
+from keeps.sources.importing.records import (
+    MARKDOWN_FILES,
+    NAMESPACE,
+    Format,
+    Record,
+    Source,
+    fitted,
+    moment_of,
+    pieces,
+)
 from keeps_client.models.common import MAX_TAGS
 
-_DATES = ("date", "created", "created_at", "published")
-MAX_FRONT_MATTER = 16_384
+DATES = ("date", "created", "created_at", "published", "timestamp")
+MAX_FRONT_MATTER = 131_072
 MAX_VALUES = 2_000
 MAX_TAG_CHARACTERS = 100
 
@@ -27,13 +36,18 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").disable("inline")
 
 
-def records(source: Source, text: str) -> Iterator[Record]:
+def records(source: Source) -> Iterator[Record]:
     """Yield a memory for each section, with its headings and the fields of the front matter."""
-    front, body, problem = _front_matter(text)
+    front, body, problem = front_matter(source.text())
     if problem is not None:
         yield Record(source.name, None, problem)
+    yield from sections(source, front, body)
+
+
+def sections(source: Source, front: dict[str, Any], body: str, content_type: str = "document") -> Iterator[Record]:
+    """Yield a memory for each section of a body, divided where it is long."""
     number = 0
-    fields, notes = _told(front)
+    fields, notes = fields_of(front)
     title = front.get("title")
     for headings, section in _sections(body, title if isinstance(title, str) else ""):
         path = " › ".join(headings)
@@ -41,7 +55,7 @@ def records(source: Source, text: str) -> Iterator[Record]:
             number += 1
             memory: dict[str, Any] = {
                 "content": f"{path}\n{part}" if path else part,
-                "content_type": "document",
+                "content_type": content_type,
                 "namespace": NAMESPACE,
                 "key": source.key(number),
                 "source": fitted(source.path),
@@ -70,7 +84,7 @@ def _sections(body: str, title: str) -> Iterator[tuple[list[str], str]]:
     yield [item for _, item in headings], "\n".join(lines[begins:])
 
 
-def _front_matter(text: str) -> tuple[dict[str, Any], str, str | None]:
+def front_matter(text: str) -> tuple[dict[str, Any], str, str | None]:
     """Return the front matter, the text after it, and a problem with it.
 
     A file that only begins with a horizontal rule has no front matter.
@@ -88,15 +102,15 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str, str | None]:
         value: object = yaml.safe_load(front)
         plain = _plain(value, iter(range(MAX_VALUES)))
     except StopIteration:
-        return {}, body, "its front matter repeats itself by `*`, and is left out"
+        return {}, body, "its front matter refers to itself through `*` and is omitted"
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError):
-        return {}, body, "its front matter is no YAML, and left out"
+        return {}, body, "its front matter is not valid YAML and is omitted"
     if plain is None:
         return {}, body, None
     return (plain, body, None) if isinstance(plain, dict) else ({}, text, None)
 
 
-def _told(front: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+def fields_of(front: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     """Return the tags, date and metadata of a front matter as memory fields, and a note on unusable ones."""
     notes: list[str] = []
     fields: dict[str, Any] = {}
@@ -112,17 +126,17 @@ def _told(front: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     if usable_tags:
         fields["tags"] = usable_tags
     if len(usable_tags) < len(set(tags) - {""}):
-        notes.append(f"of its tags those over {MAX_TAG_CHARACTERS} characters, or after the first {MAX_TAGS}")
-    name = next((name for name in _DATES if front.get(name) not in (None, "")), None)
+        notes.append(f"tags longer than {MAX_TAG_CHARACTERS} characters or after the first {MAX_TAGS}")
+    name = next((name for name in DATES if front.get(name) not in (None, "")), None)
     if name is not None:
         try:
             fields["valid_from"] = moment_of(front[name])
         except ValueError:
-            notes.append(f"its {name} {str(front[name])[:40]!r}, which is no date")
+            notes.append(f"its {name} {str(front[name])[:40]!r}, which is not a date")
     others = {key: value for key, value in front.items() if key not in ("tags", "tag")}
     if others:
         fields["metadata"] = others
-    return fields, f"left out: {'; '.join(notes)}" if notes else None
+    return fields, f"omitted: {'; '.join(notes)}" if notes else None
 
 
 def _plain(value: object, budget: Iterator[int]) -> JsonValue:
@@ -137,3 +151,12 @@ def _plain(value: object, budget: Iterator[int]) -> JsonValue:
     if isinstance(value, dict):
         return {str(key): _plain(each, budget) for key, each in cast("dict[object, object]", value).items()}
     return value if isinstance(value, float) and isfinite(value) else str(value)
+
+
+FORMAT = Format(
+    "markdown",
+    "notes in Markdown, split at headings; also a folder that `keeps export --format markdown` wrote",
+    records,
+    MARKDOWN_FILES,
+    lambda source: MARKDOWN_FILES.search(source.name) is not None,
+)

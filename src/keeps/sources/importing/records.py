@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from keeps_client.errors import ValidationFailedError
 
 NAMESPACE = "import"
 MAX_SECTION_CHARACTERS = 2_000
@@ -21,27 +22,63 @@ _MILLISECONDS_FROM, _MICROSECONDS_FROM, _NANOSECONDS_FROM = 1e11, 1e14, 1e17
 _YEARS = range(2, 9_999)
 _DATE_IN_DIGITS = re.compile(r"(?:19|20)\d{6}")
 _ZONE_NAMES = ("UTC", "GMT")
+MAX_TEXT_BYTES = 64 << 20
+_HEAD_BYTES = 1 << 18
+_MEMBER = re.compile(r'(?<!\\)"([A-Za-z_]+)"\s*:')
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """One record of a file: its place, and either a memory to store or the problem with it.
 
-    `note`: the omitted parts, with the reason.
+    Attributes:
+        place: File and position, for the report.
+        memory: Arguments of `remember`.
+        item: An item of a LangGraph store instead of a memory.
+        problem: Reason why it cannot be stored.
+        note: The omitted parts, with the reason. Without a memory and a problem: a file that is not part of the format.
+        valid_to: End of the time in which the memory was true.
+        owner: User to whom it belongs in the other product.
     """
 
     place: str
     memory: dict[str, Any] | None
     problem: str | None = None
     note: str | None = None
+    valid_to: datetime | None = None
+    owner: str | None = None
+    item: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An imported file. `name`: display name, relative to the folder; `path`: absolute, part of each key."""
+    """An imported file.
+
+    Attributes:
+        name: Display name, relative to the folder or archive.
+        path: Absolute, part of each key.
+        open: Opens it for one pass.
+    """
 
     name: str
     path: str
+    open: Callable[[], IO[bytes]]
+
+    def text(self) -> str:
+        """Return the content. Raises ValidationFailedError unless it is UTF-8 of at most MAX_TEXT_BYTES."""
+        with self.open() as file:
+            content = file.read(MAX_TEXT_BYTES + 1)
+        if len(content) > MAX_TEXT_BYTES:
+            raise ValidationFailedError(f"{self.name} has more than {MAX_TEXT_BYTES >> 20} MB; divide it")
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValidationFailedError(f"{self.name} cannot be read as UTF-8 text: {error}") from None
+
+    def names(self) -> frozenset[str]:
+        """Return the names of JSON members at the beginning of the file, which tell formats apart."""
+        with self.open() as file:
+            return frozenset(_MEMBER.findall(file.read(_HEAD_BYTES).decode("utf-8", "replace")))
 
     def key(self, place: object) -> str:
         return fitted(f"{self.path}#{place}")
@@ -54,9 +91,27 @@ class Source:
         return fitted(identity if len(identity) >= _WORLDWIDE_ID_CHARACTERS else f"{self.path}#{identity}")
 
 
-def source_of(file: Path, root: Path) -> Source:
-    name = file.name if file == root else file.relative_to(root).as_posix()
-    return Source(name, file.resolve().as_posix())
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of files that can be imported.
+
+    Attributes:
+        name: Value of `--format`.
+        about: One line for the list of formats.
+        read: Yields a record for each entry of a file, valid or not.
+        member: Matches the names of the files that are read in a folder or an archive.
+        recognises: Returns whether a file has this format, by its name and beginning.
+    """
+
+    name: str
+    about: str
+    read: Callable[[Source], Iterator[Record]]
+    member: re.Pattern[str]
+    recognises: Callable[[Source], bool]
+
+
+JSON_FILES = re.compile(r"\.(json|jsonl|ndjson)$", re.IGNORECASE)
+MARKDOWN_FILES = re.compile(r"\.(md|markdown)$", re.IGNORECASE)
 
 
 def fitted(text: str) -> str:
@@ -108,7 +163,7 @@ def moment_of(value: object) -> datetime | None:
         case {"$date": inner} | {"seconds": inner} | {"_seconds": inner}:
             return moment_of(inner)
         case bool():
-            raise ValueError("a truth value is no time")
+            raise ValueError("a boolean is not a time")
         case int() | float():
             moment = _since_1970(value)
         case str():
@@ -117,10 +172,10 @@ def moment_of(value: object) -> datetime | None:
                 return None
             moment = _written(text)
         case _:
-            raise ValueError("no time")
+            raise ValueError("not a time")
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if moment.year not in _YEARS:
-        raise ValueError("a year that cannot be stored")
+        raise ValueError("a year out of range")
     return moment
 
 
@@ -149,4 +204,4 @@ def _written(text: str) -> datetime:
     try:
         return parsedate_to_datetime(text)
     except (TypeError, IndexError):
-        raise ValueError("no time") from None
+        raise ValueError("not a time") from None

@@ -40,7 +40,7 @@ def tools_of(document: dict[str, Any], prefix: str | None) -> tuple[list[dict[st
             try:
                 tool["input_schema"] = _input(parts.begun(), item, operation)
             except _TooLongError:
-                left.append(f"{tool['name']}: its input is too long to be told; it is named without")
+                left.append(f"{tool['name']}: its input schema is too long and is omitted")
             tools.append(tool)
     return tools, left
 
@@ -128,14 +128,14 @@ class _Parts:
             if not isinstance(reference, str):
                 return part
             if not reference.startswith("#/"):
-                raise ValidationFailedError(f"$ref may only lead inside the document, and {reference[:200]!r} does not")
+                raise ValidationFailedError(f"$ref must point inside the document, and {reference[:200]!r} does not")
             part = self._document
             for step in reference[2:].split("/"):
                 key = step.replace("~1", "/").replace("~0", "~")
                 part = part.get(key) if isinstance(part, dict) else None
             if part is None:
-                raise ValidationFailedError(f"$ref {reference[:200]!r} leads nowhere")
-        raise ValidationFailedError("a $ref of the OpenAPI document leads to itself")
+                raise ValidationFailedError(f"$ref {reference[:200]!r} points to nothing")
+        raise ValidationFailedError("a $ref of the OpenAPI document points to itself")
 
     def resolved(self, part: Any, depth: int = 0) -> Any:
         """Return a part with all references replaced, down to MOST_DEPTH. Raises _TooLongError."""

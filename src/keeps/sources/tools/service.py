@@ -63,7 +63,7 @@ class ToolService:
         try:
             return await self._memories.forget(scope, None, TOOLS, name, hard=False)
         except NotFoundError:
-            raise NotFoundError(f"no tool {name!r} of yours") from None
+            raise NotFoundError(f"you have no tool {name!r}") from None
 
 
 def _memory(new: NewTool) -> NewMemory:

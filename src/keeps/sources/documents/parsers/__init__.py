@@ -162,7 +162,7 @@ class Reading:
         if not data[len(mark) :].strip(b" \t\r\n\x00"):
             return "the file is empty"
         others = ", ".join(self._left_out)
-        return f"it holds only {others}" if others else "it holds no text"
+        return f"it contains only {others}" if others else "it contains no text"
 
     def _seen(self, text: str) -> str:
         """Return a text without invisible characters; count those that can carry hidden text."""
@@ -196,11 +196,11 @@ def text_of(data: bytes) -> str:
     """Decode bytes as UTF-8, or by their byte order mark. Raises RefusedError."""
     encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     if encoding == "utf-8" and b"\x00" in data:
-        raise RefusedError("it is no text: it holds NUL bytes")
+        raise RefusedError("it is not text: it contains NUL bytes")
     try:
         return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
-        raise RefusedError("it is no UTF-8 text; save it as UTF-8") from None
+        raise RefusedError("it is not UTF-8 text; save it as UTF-8") from None
 
 
 def _shortened(heading: str) -> tuple[str, str]:

@@ -64,7 +64,7 @@ class Look:
     def why_doubtful(self) -> str:
         """Return why this visible text may be hidden after all."""
         if UNKNOWN in (self.text_fill or self.colour, self.fill):
-            return "a colour is not known"
+            return "a colour is unknown"
         return self.doubt
 
 
@@ -147,7 +147,7 @@ class StyleSheet:
         if self._shades_cells(used):
             look = replace(look, fill=None)
         if self._hides_some_cells(used):
-            look = replace(look, doubt="a style of tables hides some cells")
+            look = replace(look, doubt="a table style hides some cells")
         return look
 
     def _shades_cells(self, style_id: str) -> bool:
@@ -188,7 +188,7 @@ class StyleSheet:
                 marked = highlight(value) if value != "none" else None
             elif child.tag == _SPACING:
                 if _half_points(value, 0, bare=0.1) < _DOUBTFUL_SPACING_TWIPS / 10:
-                    changes["doubt"] = "letters are set over each other"
+                    changes["doubt"] = "letters overlap"
             elif child.tag == _POSITION:
                 if abs(_half_points(value, 0)) > _DOUBTFUL_RISE_HALF_POINTS:
                     changes["doubt"] = "letters are far above or below their line"
@@ -198,7 +198,7 @@ class StyleSheet:
         if marked is None:
             return look
         if marked == BLACK and (look.text_fill or look.colour) == AUTO:
-            return replace(look, fill=marked, doubt="text of no colour stands on a black mark")
+            return replace(look, fill=marked, doubt="text without a colour is on a black highlight")
         return replace(look, fill=marked)
 
     def _text_fill(self, fill: Any, properties: Any) -> dict[str, Any]:
@@ -233,7 +233,7 @@ class StyleSheet:
         )
         places += [frame.get(qn(name)) for name in ("w:x", "w:y")] if frame is not None else []
         if any(_number(place, 0) < -_DOUBTFUL_PLACE_TWIPS for place in places):
-            look = replace(look, doubt="a paragraph begins outside of its page")
+            look = replace(look, doubt="a paragraph starts outside its page")
         return self.filled(look, properties)
 
     def filled(self, look: Look, properties: Any | None) -> Look:

@@ -24,7 +24,7 @@ _MOST_NESTED = 20
 def parse(data: bytes, reading: Reading) -> None:
     message = message_from_bytes(data, _class=EmailMessage, policy=policy.default)
     if not message.keys():
-        raise RefusedError("it is no e-mail: it has no headers")
+        raise RefusedError("it is not an e-mail: it has no headers")
     reading.title = " ".join(_header(message, "subject").split())[:500] or None
     left_out: list[str] = []
     before = _told(message, reading)
@@ -32,7 +32,7 @@ def parse(data: bytes, reading: Reading) -> None:
     if left_out:
         reading.notes.append(f"{len(left_out)} attachments were not read: {', '.join(left_out[:10])}")
     if len(reading.blocks) == before:
-        reading.notes.append("it has no text below its headers: only these are stored")
+        reading.notes.append("it has no body text: only its headers are stored")
 
 
 def _told(message: EmailMessage, reading: Reading) -> int:
@@ -54,7 +54,7 @@ def _read(part: EmailMessage, reading: Reading, left_out: list[str], depth: int)
         raise RefusedError(f"its parts are nested deeper than {min(_MOST_NESTED, MAX_NESTING)}")
     kind = part.get_content_type()
     if kind in ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"):
-        reading.notes.append("its text is encrypted, and was not read")
+        reading.notes.append("its text is encrypted and was not read")
     elif kind == "multipart/alternative":
         _read_alternative(part, reading, left_out, depth)
     elif kind == "multipart/related":
@@ -104,7 +104,7 @@ def _read_alternative(part: EmailMessage, reading: Reading, left_out: list[str],
             reading.take(form)
         return
     if chosen + 1 < len(forms):
-        reading.notes.append("a later form of the message holds no text: an earlier one was read")
+        reading.notes.append("the preferred version of the message has no text: another one was read")
         for form in forms[chosen + 1 :]:
             form.blocks = []
             reading.take(form)
@@ -113,7 +113,7 @@ def _read_alternative(part: EmailMessage, reading: Reading, left_out: list[str],
     if missing:
         reading.hide(sum(map(len, missing)))
         reading.notes.append(
-            f"{len(missing):,} words stand only in a form of the message that mail programs do not show"
+            f"{len(missing):,} words are only in a version of the message that mail programs do not show"
         )
 
 

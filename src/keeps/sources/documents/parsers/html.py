@@ -69,9 +69,9 @@ def parse_text(text: str, reading: Reading) -> None:
         reading.leave_out(what, count)
     reading.hide(walk.hidden)
     if walk.unsure:
-        reading.notes.append(f"{MAY_BE_HIDDEN}: the looks of {walk.unsure:,} characters cannot be told")
+        reading.notes.append(f"{MAY_BE_HIDDEN}: the appearance of {walk.unsure:,} characters is unknown")
     if styles.incomplete:
-        reading.notes.append(f"{MAY_BE_HIDDEN}: it has more styles than are read")
+        reading.notes.append(f"{MAY_BE_HIDDEN}: it has more styles than Keeps reads")
 
 
 class _Flow:
@@ -188,7 +188,7 @@ class _Walk:
             return
         if tag in _FRAMES or tag in _MEDIA:
             self._leave_out(
-                "framed pages, which are not in the file" if tag in _FRAMES else "films, sounds or drawings"
+                "framed pages, which are not in the file" if tag in _FRAMES else "videos, audio or drawings"
             )
         elif tag == "nav" and not self._read_menus and not within(node, ("main", "article")):
             self.menus += bool((node.text() or "").strip())
@@ -413,7 +413,7 @@ class _Walk:
             if (inner := self._shown(option, style)) is not None:
                 self._between(" ", option, " ", inner, sink, depth)
         if len(options) > len(chosen):
-            key = "options that are not chosen"
+            key = "options that are not selected"
             self.left_out[key] = self.left_out.get(key, 0) + len(options) - len(chosen)
 
     def _superscript(self, node: LexborNode, style: Style, sink: _Sink, depth: int) -> None:

@@ -20,16 +20,18 @@ OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 def checked(data: bytes, part: str, called: str) -> io.BytesIO:
     """Return the file if it has the expected format and does not exceed its declared size. Raises RefusedError."""
     if data.startswith(OLD_OFFICE):
-        raise RefusedError("it is encrypted, or of an Office before 2007; save it without a password in today's format")
+        raise RefusedError(
+            "it is encrypted, or in a format from before Office 2007; save it without a password in a current format"
+        )
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        raise RefusedError(f"it is called {called}, but is none") from None
+        raise RefusedError(f"its name says it is {called}, but it is not") from None
     entries = archive.infolist()
     if len(entries) > MAX_ENTRIES:
-        raise RefusedError(f"it holds {len(entries):,} files; at most {MAX_ENTRIES:,} are unpacked")
+        raise RefusedError(f"it contains {len(entries):,} files; the maximum is {MAX_ENTRIES:,}")
     if part not in {entry.filename for entry in entries}:
-        raise RefusedError(f"it is called {called}, but is none")
+        raise RefusedError(f"its name says it is {called}, but it is not")
     unpacked = sum(entry.file_size for entry in entries)
     packed = sum(entry.compress_size for entry in entries)
     if unpacked > MAX_UNPACKED or unpacked > MAX_RATIO * max(packed, 10_000):

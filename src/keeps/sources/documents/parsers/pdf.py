@@ -41,10 +41,10 @@ class Pages(Protocol):
 
 def parse(data: bytes, reading: Reading) -> None:
     if b"%PDF-" not in data[:1_024]:
-        raise RefusedError("it is called a PDF, but is none")
+        raise RefusedError("its name says PDF, but it is not a PDF")
     document: Pages = library.opened(data)
     if len(document) > MAX_PAGES:
-        raise RefusedError(f"it has {len(document):,} pages; at most {MAX_PAGES:,} are read. Split it")
+        raise RefusedError(f"it has {len(document):,} pages; the maximum is {MAX_PAGES:,}. Split it")
     reading.pages = len(document)
     reading.title = " ".join((document.title or "").split())[:500] or None
     outline = document.outline(MAX_HEADINGS, OUTLINE_LEVELS)
@@ -54,7 +54,7 @@ def parse(data: bytes, reading: Reading) -> None:
         reading.hide(hidden)
         pages.append(text.replace("\r\n", "\n").replace("\r", "\n"))
     if document.pages_not_looked_at:
-        reading.notes.append(f"some text may be hidden: {document.pages_not_looked_at:,} pages were not looked at")
+        reading.notes.append(f"some text may be hidden: {document.pages_not_looked_at:,} pages were not checked")
     reading.empty_pages = sum(not text.strip() for text in pages)
     for number, text in enumerate(without_hyphens(pages)):
         for level, said in outline.get(number, ()):
@@ -63,10 +63,10 @@ def parse(data: bytes, reading: Reading) -> None:
             reading.add(paragraph, page=number + 1)
     if reading.empty_pages == reading.pages and not reading.hidden:
         reading.notes.append(
-            f"{NOTHING_READ}: none of its pages has text: it was scanned. Only its title and metadata are stored"
+            f"{NOTHING_READ}: none of its pages has text: it is a scan. Only its title and metadata are stored"
         )
     elif 0 < reading.empty_pages < reading.pages:
-        reading.notes.append(f"{reading.empty_pages} of its {reading.pages} pages have no text: they were scanned")
+        reading.notes.append(f"{reading.empty_pages} of its {reading.pages} pages have no text: they are scans")
 
 
 def _broken(text: str) -> str:

@@ -25,7 +25,7 @@ def _read(text: str, where: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise RefusedError(f"{where}it is no JSON: {error}") from None
+        raise RefusedError(f"{where}it is not JSON: {error}") from None
 
 
 def _record(record: Any, reading: Reading) -> None:

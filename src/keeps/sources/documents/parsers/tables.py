@@ -33,7 +33,7 @@ def parse(data: bytes, reading: Reading) -> None:
             [_value(cell) for cell in row] for row in rows if not row or any(map(str.strip, row))
         )
     except csv.Error as error:
-        raise RefusedError(f"it is no table that can be read: {error}") from None
+        raise RefusedError(f"it is not a readable table: {error}") from None
 
 
 def _value(cell: str) -> Value:

@@ -52,8 +52,8 @@ def parse(data: bytes, reading: Reading) -> None:
         reading.notes.append(f"hidden sheets were not read: {', '.join(hidden[:10])}")
     if formulas:
         reading.notes.append(
-            f"{formulas:,} formulas have no value in the file: each formula is stored as it is written;"
-            " save the file in a spreadsheet program to store values"
+            f"{formulas:,} formulas have no value in the file: the formula itself is stored; save the file in a"
+            " spreadsheet program to store values"
         )
     names = archive.namelist()
     reading.leave_out("charts", sum(name.startswith("xl/charts/chart") for name in names))
@@ -146,7 +146,7 @@ class _SheetRows:
         if text is None or (isinstance(value, str) and value not in text):
             self._reading.hide(len(str(value)))  # The format shows other text, or none.
         if look.is_doubtful:
-            _doubt(self._reading, "a colour is not known")
+            _doubt(self._reading, "a colour is unknown")
         return Value(" ".join((text or "").split()), is_text=is_text, bold=look.bold)
 
     def _seen(self, value: CellRichText, look: Look) -> str:
