@@ -306,16 +306,16 @@ async def test_tools_store_retrieve_and_delete(service: KeepsMemoryService, plac
     assert [each.partition(":")[0] for each in answers[:3]] == ["Stored", "Replaced", "Stored"]
     assert "MLA" in answers[3]
     assert "APA" not in answers[3]
-    assert answers[4] == "Nothing is stored that fits."
+    assert answers[4] == "No memory matches."
     assert "MLA" in answers[5], "importance stays where it is left out"
     assert "preferences/citation_style: The user wants MLA citations." in answers[6]
     assert answers[7].startswith("Deleted.")
     assert answers[8].startswith("- research/topic: (may be related) Works on qubits.")
-    assert "no such memory" in answers[9]
-    assert "Say which" in answers[10]
-    assert answers[11].startswith("That was not done: ")
-    assert answers[12].startswith("That was not done: ")
-    assert "no such memory" in answers[13]
+    assert "No such memory" in answers[9]
+    assert "Give memory_id" in answers[10]
+    assert answers[11].startswith("Nothing was done: ")
+    assert answers[12].startswith("Nothing was done: ")
+    assert "No such memory" in answers[13]
     await tools.close()
 
 

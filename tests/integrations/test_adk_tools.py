@@ -48,14 +48,14 @@ async def tools(place: dict[str, Any]) -> AsyncIterator[KeepsTools]:
 async def test_values_of_a_wrong_type(tools: KeepsTools) -> None:
     assert "Stored" in await tools.store_memory(HENS, "facts", 7, CONTEXT, tags="food", importance="0.9")
     assert "facts/7" in await tools.retrieve_memories(CONTEXT, tags="food")
-    assert await tools.retrieve_memories(CONTEXT, tags="f") == "Nothing is stored that fits."
+    assert await tools.retrieve_memories(CONTEXT, tags="f") == "No memory matches."
     assert "facts/7" in await tools.retrieve_memories(CONTEXT, query=5, min_importance="0.7", limit="3")
     assert "min_importance: must be" in await tools.retrieve_memories(CONTEXT, min_importance=7)
     assert "importance" in await tools.store_memory(HENS, "facts", "k", CONTEXT, importance=90)
     assert "ttl_days" in await tools.store_memory(HENS, "facts", "k", CONTEXT, ttl_days=-1)
-    assert "memory_id: '123' is no id" in await tools.delete_memory(CONTEXT, memory_id=123)
+    assert "memory_id: '123' is not an id" in await tools.delete_memory(CONTEXT, memory_id=123)
     assert "hard_delete: must be true or false" in await tools.delete_memory(CONTEXT, "x", hard_delete="maybe")
-    assert "for good" in await tools.delete_memory(CONTEXT, namespace="facts", key=7, hard_delete="true")
+    assert "permanently" in await tools.delete_memory(CONTEXT, namespace="facts", key=7, hard_delete="true")
 
 
 async def test_an_answer_keeps_its_budget(tools: KeepsTools) -> None:
@@ -64,13 +64,13 @@ async def test_an_answer_keeps_its_budget(tools: KeepsTools) -> None:
     for arguments, budget in (({"max_tokens": 300}, 300), ({"max_tokens": "600", "query": "long"}, 600)):
         said = await tools.retrieve_memories(CONTEXT, **arguments)
         assert tokens(said) <= budget
-        assert "are cut" in said
+        assert "are truncated" in said
         assert "max_tokens" in said
-    assert "more fit" in await tools.retrieve_memories(CONTEXT, max_tokens=200)
+    assert "more match" in await tools.retrieve_memories(CONTEXT, max_tokens=200)
     assert 150 < tokens(await tools.retrieve_memories(CONTEXT, limit=1, max_tokens=300)) <= 300
-    assert "cut" not in await tools.retrieve_memories(CONTEXT)
+    assert "truncated" not in await tools.retrieve_memories(CONTEXT)
     await tools.store_memory("Short.", "short", "k", CONTEXT)
-    assert "cut" not in await tools.retrieve_memories(CONTEXT, namespace="short")
+    assert "truncated" not in await tools.retrieve_memories(CONTEXT, namespace="short")
 
 
 async def test_ids_as_lines_show_them(tools: KeepsTools, place: dict[str, Any]) -> None:
@@ -87,10 +87,10 @@ async def test_ids_as_lines_show_them(tools: KeepsTools, place: dict[str, Any]) 
     (line,) = (await tools.retrieve_memories(CONTEXT)).splitlines()
     assert "Deleted" in await tools.delete_memory(CONTEXT, memory_id=line[line.index("id ") : -1])
     await service.add_session_to_memory(said)
-    assert await tools.retrieve_memories(CONTEXT) == "Nothing is stored that fits."
+    assert await tools.retrieve_memories(CONTEXT) == "No memory matches."
     await tools.store_memory(HENS, "pets/hens", "Ada/Grace", CONTEXT)
     assert "Deleted" in await tools.delete_memory(CONTEXT, memory_id="pets/hens/Ada/Grace")
-    assert "no such memory" in await tools.delete_memory(CONTEXT, memory_id="pets/hens/Ada/Grace")
+    assert "No such memory" in await tools.delete_memory(CONTEXT, memory_id="pets/hens/Ada/Grace")
     await service.close()
 
 
@@ -98,7 +98,7 @@ async def test_ids_as_lines_show_them(tools: KeepsTools, place: dict[str, Any]) 
 async def test_a_long_category_is_one_of_its_own(tools: KeepsTools, namespace: str) -> None:
     assert f"Stored: {namespace}/k" in await tools.store_memory(HENS, namespace, "k", CONTEXT)
     assert HENS in await tools.retrieve_memories(CONTEXT, namespace=namespace)
-    assert await tools.retrieve_memories(CONTEXT, namespace=namespace[:-1]) == "Nothing is stored that fits."
+    assert await tools.retrieve_memories(CONTEXT, namespace=namespace[:-1]) == "No memory matches."
     assert "Deleted" in await tools.delete_memory(CONTEXT, namespace=namespace, key="k")
     long = namespace_of("concierge", "x" * 90)
     assert len(long) <= 100
@@ -108,7 +108,7 @@ async def test_a_long_category_is_one_of_its_own(tools: KeepsTools, namespace: s
 @pytest.mark.parametrize("namespace", ["", " ", "z" * 101, "no good!"])
 async def test_a_category_that_is_none_is_refused_by_name(tools: KeepsTools, namespace: str) -> None:
     said = await tools.store_memory(HENS, namespace, "k", CONTEXT)
-    assert said.startswith("That was not done: namespace: ")
+    assert said.startswith("Nothing was done: namespace: ")
 
 
 async def test_where_and_by_whom_is_stored(tools: KeepsTools, keeps: Keeps, tenant: str) -> None:
@@ -145,7 +145,7 @@ async def test_the_environment_names_the_tenant(keeps: Keeps, tenant: str, monke
     await tools.store_memory(HENS, "facts", "hens", CONTEXT)
     monkeypatch.setenv("KEEPS_TENANT_ID", f"{tenant}-other")
     other = KeepsTools(keeps)
-    assert await other.retrieve_memories(CONTEXT) == "Nothing is stored that fits."
+    assert await other.retrieve_memories(CONTEXT) == "No memory matches."
     assert len(await keeps.memory(Scope(f"{tenant}-env", "alice")).list()) == 1
     monkeypatch.setenv("KEEPS_TENANT_ID", "")
     assert Owners(keeps).tenant_id is None

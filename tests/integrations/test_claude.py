@@ -193,7 +193,9 @@ async def test_whose_files_they_are(place: dict[str, Any], keeps: Keeps, tenant:
             assert "instructions" not in found or "does not exist" in found
         assert "does not exist" in await answer(tool, command="delete", path="/memories/secret")
     bound = KeepsAsyncMemoryTool(secured_url, token=token(tenant, "bob"), user_id="alice")
-    assert (await answer(bound, command="view", path="/memories/secret")).startswith("error: That was not done")
+    assert (await answer(bound, command="view", path="/memories/secret")).startswith(
+        "error: This is not allowed, so nothing was done"
+    )
     assert bound.failures == {"view": 1}
     assert "swordfish" in await answer(alices, command="view", path="/memories/secret")
     for each in (alices, bobs, strangers, bound):
@@ -203,7 +205,7 @@ async def test_whose_files_they_are(place: dict[str, Any], keeps: Keeps, tenant:
 async def test_what_cannot_be_stored_and_a_memory_that_is_away(tool: KeepsAsyncMemoryTool) -> None:
     for wrong in ({"file_text": "a\x00b"}, {"file_text": "x" * 300_000}, {"path": f"/memories/{'x' * 300}"}):
         said = await answer(tool, **{"command": "create", "path": "/memories/x", "file_text": "x", **wrong})
-        assert said.startswith("error: That was not done"), wrong
+        assert said.startswith("error: Nothing was done"), wrong
     await answer(tool, command="create", path="/memories/file", file_text="x")
     assert "not a directory" in await answer(tool, command="create", path="/memories/file/below", file_text="x")
     away = KeepsAsyncMemoryTool("http://127.0.0.1:9", tenant_id="acme")
@@ -229,7 +231,7 @@ async def test_arguments_of_a_wrong_type_are_understood_or_named(tool: KeepsAsyn
         ({"command": "view", "filePath": "/memories/n"}, "'filePath'"),
     ):
         said = await answer(tool, **wrong)
-        assert said.startswith("error: That was not done"), wrong
+        assert said.startswith("error: Nothing was done"), wrong
         assert named in said, wrong
 
 

@@ -177,8 +177,8 @@ async def test_long_answers_keep_their_budget(graph: Client) -> None:
     huge = await call(graph, "open_nodes", names=["Huge"], max_tokens=500)
     assert tokens(huge) <= 500
     assert huge["entities"][0]["observations"][0].endswith("…")
-    assert "cut" in huge["note"]
-    assert "cursor: this one is unknown" in await refused(graph, "open_nodes", names=["Huge"], cursor="x")
+    assert "truncated" in huge["note"]
+    assert "cursor: unknown value" in await refused(graph, "open_nodes", names=["Huge"], cursor="x")
 
 
 @pytest.mark.parametrize("spokes", [30, pytest.param(205, marks=pytest.mark.load)])

@@ -234,7 +234,7 @@ async def test_values_are_json_as_langgraphs_own_store_writes_it(store: KeepsSto
     assert item.value == {"pair": [1, ["a", None]], "7": {"2.5": "x", "true": "y", "null": "z"}, "list": [[1]]}
     assert [each.key for each in await store.asearch(("n",), filter={"pair": (1, ("a", None))})] == ["k"]
     assert [each.key for each in await store.asearch(("n",), filter={7: {2.5: "x"}})] == ["k"]  # type: ignore[dict-item]
-    with pytest.raises(ValidationFailedError, match="one name in JSON"):
+    with pytest.raises(ValidationFailedError, match="same name in JSON"):
         await store.aput(("n",), "twice", {1: "a", "1": "b"})  # type: ignore[dict-item]
 
 

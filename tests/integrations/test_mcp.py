@@ -38,7 +38,7 @@ from tests.conftest import until
 from tests.serving import JWT_SECRET, serving, token
 
 DOCS = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
-DECLARED_CHARACTERS = 9_500
+DECLARED_CHARACTERS = 9_600
 """Of all declarations as JSON with spaces: 2,790 tokens of GPT-2's vocabulary where 9,176 characters were measured."""
 HENS = "Alice keeps two hens called Ada and Grace."
 EVERY = {
@@ -105,7 +105,7 @@ async def test_every_tool_in_both_eras(connect: Connect, keeps: Keeps, tenant: s
         assert (hit["id"], hit["text"], hit["key"], hit["tags"]) == (made["id"], HENS, "animals/hens", ["hens"])
         nothing = await call(client, "recall", query="When is the tax return due?")
         assert [each["weak"] for each in nothing["memories"]] == [True]
-        assert "surely" in nothing["note"]
+        assert "clearly" in nothing["note"]
         assert "weak" not in hit
         strict = await call(client, "recall", query="When is the tax return due?", min_relevance=0.25)
         assert strict["memories"] == []
@@ -124,10 +124,24 @@ async def test_every_tool_in_both_eras(connect: Connect, keeps: Keeps, tenant: s
         await call(client, "add_entity", name="Alice", entity_type="person", relations=relations)
         reached = await call(client, "traverse", start="Alice")
         assert reached["relations"] == [{"from": "Alice", "type": "keeps", "to": "Ada"}]
-        assert "go on without it" in await refused(client, "query_data", question="How many hens?")
+        assert "continue without it" in await refused(client, "query_data", question="How many hens?")
         done = await call(client, "forget", memory_id=made["id"])
         assert "30 days" in done["note"]
         assert (await call(client, "list_memories"))["memories"] == []
+
+
+async def test_clear_answer_comes_without_unrelated_memories(connect: Connect) -> None:
+    async with connect() as client:
+        old = await call(client, "remember", content="Deploys go to Fly.io from the branch main.")
+        for text in ("This project uses tabs for indentation.", "Alice keeps two hens called Ada and Grace."):
+            await call(client, "remember", content=text)
+        new = await call(client, "remember", content="Deploys go to Hetzner now, no longer to Fly.io.")
+        clear = await call(client, "recall", query="Where do deploys go?")
+        assert {each["id"] for each in clear["memories"]} == {old["id"], new["id"]}
+        assert {each["id"]: each.get("newer") for each in clear["memories"]} == {old["id"]: new["id"], new["id"]: None}
+        assert "min_relevance=0" in clear["note"]
+        assert "next_cursor" not in clear
+        assert len((await call(client, "recall", query="Where do deploys go?", min_relevance=0))["memories"]) == 4
 
 
 async def test_wrong_arguments_are_answered_with_what_to_do_instead(connect: Connect) -> None:
@@ -137,20 +151,24 @@ async def test_wrong_arguments_are_answered_with_what_to_do_instead(connect: Con
             ("remember", {}, "content: is missing"),
             ("remember", {"content": ""}, "content: string should have at least 1 character"),
             ("remember", {"content": "x", "importance": 7}, "importance: input should be less than or equal to 1"),
-            ("remember", {"content": "x", "user_id": "bob"}, "no argument 'user_id'; it has content, kind"),
-            ("remember", {"content": "a\x00b"}, "Change that and call again"),
-            ("remember", {"content": "x" * 3_000_000}, "Change that and call again"),
+            ("remember", {"content": "x", "user_id": "bob"}, "unknown argument 'user_id'; the arguments are content,"),
+            ("remember", {"content": "a\x00b"}, "Correct that and call again"),
+            ("remember", {"content": "x" * 3_000_000}, "Correct that and call again"),
             ("remember", {"content": "x", "kind": "dream"}, "kind: input should be 'semantic'"),
             ("recall", {"query": "x", "limit": 5_000}, "limit: input should be less than or equal to 50"),
-            ("recall", {"query": "x", "cursor": "žluť"}, "Leave it out to begin anew"),
-            ("get_memory", {"memory_id": stored["id"], "cursor": "YXQ6LTU"}, "Leave it out to begin anew"),
-            ("recall", {"query": ["x"]}, "query: must be a text"),
-            ("get_memory", {"memory_id": "hens"}, "'hens' is no id. Use recall or list_memories"),
-            ("get_memory", {"memory_id": "01900000-0000-7000-8000-000000000000"}, "Use recall or list_memories"),
-            ("list_memories", {"cursor": "nonsense"}, "Change that and call again"),
+            ("recall", {"query": "x", "cursor": "žluť"}, "Omit it to start over"),
+            ("get_memory", {"memory_id": stored["id"], "cursor": "YXQ6LTU"}, "Omit it to start over"),
+            ("recall", {"query": ["x"]}, "query: must be text"),
+            ("get_memory", {"memory_id": "hens"}, "'hens' is not an id. Use an id that recall or list_memories"),
+            (
+                "get_memory",
+                {"memory_id": "01900000-0000-7000-8000-000000000000"},
+                "Use an id that recall or list_memories",
+            ),
+            ("list_memories", {"cursor": "nonsense"}, "Correct that and call again"),
             ("update_memory", {"memory_id": stored["id"]}, "Nothing to change"),
             ("update_memory", {"memory_id": stored["id"], "content": "y", "if_version": 9}, "Read it again"),
-            ("forget", {"memory_id": "all"}, "is no id"),
+            ("forget", {"memory_id": "all"}, "is not an id"),
             ("forget", {}, "memory_id: is missing"),
             ("add_entity", {"name": "A", "relations": [{"type": "knows"}]}, "needs type and to"),
             ("traverse", {"start": "nobody"}, "nobody"),
@@ -202,17 +220,17 @@ async def test_a_person_is_asked_before_something_is_removed_for_good(keeps: Kee
 
     async with Client(memory_server(lambda: memory), mode=mode, elicitation_callback=person) as client:
         made = await call(client, "remember", content=HENS)
-        assert "the user said no" in await refused(client, "forget", memory_id=made["id"], hard=True)
+        assert "the user declined" in await refused(client, "forget", memory_id=made["id"], hard=True)
         assert (await call(client, "get_memory", memory_id=made["id"]))["text"] == HENS
-        assert "for good" in (await call(client, "forget", memory_id=made["id"], hard=True))["note"]
-        assert asked == [f"Remove this memory for good? “{HENS}”"] * 2
-        assert "Use recall" in await refused(client, "get_memory", memory_id=made["id"])
+        assert "permanently" in (await call(client, "forget", memory_id=made["id"], hard=True))["note"]
+        assert asked == [f"Delete this memory permanently? “{HENS}”"] * 2
+        assert "Use an id that recall" in await refused(client, "get_memory", memory_id=made["id"])
     async with Client(memory_server(lambda: memory), mode=mode) as client:
         made = await call(client, "remember", content=HENS)
         assert "confirm set to the" in await refused(client, "forget", memory_id=made["id"], hard=True)
         assert "confirm set to the" in await refused(client, "forget", memory_id=made["id"], hard=True, confirm="yes")
         done = await call(client, "forget", memory_id=made["id"], hard=True, confirm=made["id"])
-        assert "for good" in done["note"]
+        assert "permanently" in done["note"]
 
 
 async def test_a_person_is_asked_by_a_service_that_keeps_no_state(keeps: Keeps, tenant: str) -> None:
@@ -223,7 +241,7 @@ async def test_a_person_is_asked_by_a_service_that_keeps_no_state(keeps: Keeps, 
     settings: dict[str, Any] = {"auth": "jwt", "jwt_secret": JWT_SECRET, "secret_keys": ("a key of both servers",)}
     async with serving(keeps, **settings) as url, over_http(url, headers, elicitation_callback=person) as client:
         made = await call(client, "remember", content=HENS)
-        assert "for good" in (await call(client, "forget", memory_id=made["id"], hard=True))["note"]
+        assert "permanently" in (await call(client, "forget", memory_id=made["id"], hard=True))["note"]
 
 
 async def test_what_one_was_asked_another_cannot_answer(keeps: Keeps, tenant: str) -> None:
@@ -272,7 +290,7 @@ async def test_resources_and_prompts(connect: Connect, keeps: Keeps, tenant: str
 async def test_an_unknown_prompt_is_told_which_there_are(connect: Connect, mode: Any) -> None:
     async with connect(mode=mode) as client:
         for name, arguments, said in (
-            ("no_such_prompt", {}, "there are what_do_you_remember, remember_this_conversation"),
+            ("no_such_prompt", {}, "the prompts are what_do_you_remember, remember_this_conversation"),
             ("what_do_you_remember", {}, "needs the argument topic"),
             ("what_do_you_remember", {"topic": ""}, "needs the argument topic"),
         ):
@@ -299,7 +317,7 @@ async def test_blanks_around_a_header_are_no_part_of_it(server_url: str, tenant:
     answer = await reader.read()
     writer.close()
     await writer.wait_closed()
-    assert b"There are no such memories" in answer
+    assert b"No memories match" in answer
 
 
 async def test_who_watches_a_resource_is_told(connect: Connect, keeps: Keeps, tenant: str) -> None:
@@ -385,7 +403,7 @@ async def test_a_hit_says_whose_words_it_is(connect: Connect, keeps: Keeps, tena
     async with connect() as client:
         await call(client, "remember", content=HENS)
         await keeps.memory(Scope(tenant, "alice")).remember("Hens are cheap.", source="web: shop")
-        memories = (await call(client, "recall", query="hens"))["memories"]
+        memories = (await call(client, "recall", query="hens", min_relevance=0))["memories"]
         marks = {each["text"]: (each.get("shared_by"), each.get("from_outside")) for each in memories}
     assert marks == {
         HENS: (None, None),
@@ -410,7 +428,7 @@ async def test_others_see_nothing_and_change_nothing(connect: Connect, keeps: Ke
                 ("forget", {}),
                 ("forget", {"hard": True, "confirm": made["id"]}),
             ):
-                assert "Use recall" in await refused(other, tool, memory_id=made["id"], **arguments)
+                assert "Use an id that recall" in await refused(other, tool, memory_id=made["id"], **arguments)
             assert "Alice" in await refused(other, "traverse", start="Alice")
     async with connect() as client:
         assert (await call(client, "get_memory", memory_id=made["id"]))["text"] == HENS

@@ -17,6 +17,7 @@ from tests.pages.blocks import FRAMEWORKS, PAGES, Block, of, run_python
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow_step("the first block imports the frameworks")
 @pytest.mark.parametrize("page", [each for each in PAGES if each.name in FRAMEWORKS], ids=lambda page: page.name)
 async def test_python_runs(
     page: Path, keeps: Keeps, tenant: str, app_url: str, secured_url: str, monkeypatch: pytest.MonkeyPatch

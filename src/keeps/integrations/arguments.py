@@ -133,11 +133,11 @@ class _Reader:
             name = given_name if given_name in properties else own.get(_plain(given_name))
             if name is None:
                 names = ", ".join(properties)
-                self._problems.append(f"there is no argument {_shown(where + given_name)}; it has {names}")
+                self._problems.append(f"unknown argument {_shown(where + given_name)}; the arguments are {names}")
                 continue
             previous = values.get(name)
             if None not in (previous, value) and previous != value:
-                self._problems.append(f"{where}{name} is given twice, with different values")
+                self._problems.append(f"{where}{name} appears twice with different values")
             values[name] = value if previous is None else previous
         optional = properties.keys() - set(schema.get("required", ()))
         converted = {
@@ -234,7 +234,7 @@ class _Reader:
         for position, item in enumerate(value):
             inner = self.value(items, item, f"{where}.{position}")
             if of_texts and isinstance(inner, str) and not inner.strip():
-                self._problems.append(f"{where}.{position}: must not be empty; leave it out")
+                self._problems.append(f"{where}.{position}: must not be empty; omit it")
             converted.append(inner)
         return converted
 
@@ -297,9 +297,9 @@ def _unstorable(value: Any, where: str) -> Iterator[str]:
     """Yield an error for each text with characters that can be neither stored nor found."""
     if isinstance(value, str):
         if "\x00" in value:
-            yield f"{where}: holds a NUL character (\\u0000); leave it out"
+            yield f"{where}: contains a NUL character (\\u0000); remove it"
         elif any("\ud800" <= character <= "\udfff" for character in value):
-            yield f"{where}: holds half of a surrogate pair (\\ud800 to \\udfff), which is no text; leave it out"
+            yield f"{where}: contains half of a surrogate pair (\\ud800 to \\udfff), which is not text; remove it"
     elif isinstance(value, Mapping):
         for name, inner in value.items():
             path = f"{where}.{name}" if where else str(name)

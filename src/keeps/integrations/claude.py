@@ -33,7 +33,8 @@ from keeps.integrations.sentences import FOR_OPERATORS, sentence
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Memory as Stored
-from keeps_client.models.common import MAX_CONTENT_CHARACTERS, MAX_LIMIT
+from keeps_client.models.common import MAX_LIMIT
+from keeps_client.values import MAX_CONTENT_CHARACTERS
 
 ROOT = "/memories"
 NAMESPACE = "claude"
@@ -297,7 +298,7 @@ class _Files:
             except ConflictError:
                 continue
             return answer
-        raise ToolError(f"The file {path} is being changed by others all the time; view it and try again.")
+        raise ToolError(f"The file {path} is being changed by others; view it and try again.")
 
     async def _file(self, memory: Memory, place: str) -> Stored | None:
         page = await memory.list(filters=self._own({"key": {"eq": place}}), limit=1)
@@ -333,7 +334,7 @@ class _Files:
         """Store a file: as the text that recall searches, or as the memory's value if that is not possible."""
         fits = bool(text.strip()) and len(text) <= MAX_CONTENT_CHARACTERS
         await memory.remember(
-            text if fits else text[:MAX_CONTENT_CHARACTERS].strip() or "(an empty file)",
+            text if fits else text[:MAX_CONTENT_CHARACTERS].strip() or "(empty file)",
             namespace=self._namespace,
             key=place,
             value={} if fits else {"text": text},
@@ -357,7 +358,7 @@ def _place(path: str) -> str:
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with /memories, got: {path}")
     if path.encode("utf-8", "ignore").decode() != path:
-        raise ToolError("A path is text; this one holds a lone surrogate.")
+        raise ToolError("The path contains a lone surrogate, which is not text.")
     rest = posixpath.normpath(path.removeprefix(ROOT).lstrip("/") or ".")
     if rest == ".." or rest.startswith("../"):
         raise ToolError(f"Path {path} would escape /memories directory")

@@ -39,7 +39,7 @@ def understood(given: object) -> dict[str, Any]:
         named = _ANY_COMMAND.convert(given)
         return _arguments_of(named.get("command")).read(named)
     except WrongArgumentsError as error:
-        raise ToolError(f"That was not done: {error}. Change that and call again.") from None
+        raise ToolError(f"Nothing was done: {error}. Correct that and call again.") from None
 
 
 def _arguments_of(command: object) -> ToolArguments:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import threading
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from keeps.background import BACKGROUND
 from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
 from keeps.base.scope import Scope
+from keeps.base.settings import load_settings
 from keeps.engine import Keeps
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, KeepsError, UnauthenticatedError, UnavailableError
@@ -125,7 +126,7 @@ class Owners:
 
     def _home(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            self._loop = _background()
+            self._loop = BACKGROUND.loop()
         return self._loop
 
     async def _memory(self, user_id: str | None, agent_id: str | None) -> Memory:
@@ -134,7 +135,7 @@ class Owners:
         if self._keeps is None:
             async with self._opening:
                 if self._keeps is None:
-                    self._keeps = await _SHARED.take()
+                    self._keeps = await BACKGROUND.take(load_settings())
         user_id = DEFAULT_USER_ID if user_id is None else user_id
         return self._keeps.memory(_scope(self.tenant_id or DEFAULT_TENANT_ID, user_id, agent_id))
 
@@ -163,8 +164,8 @@ class Owners:
             _, client = self._clients.popitem()
             await client.close()
         if self._keeps is not None and not self._given:
-            self._keeps = None
-            await _SHARED.leave()
+            keeps, self._keeps = self._keeps, None
+            await BACKGROUND.leave(keeps)
 
 
 @lru_cache(maxsize=1_000)
@@ -177,41 +178,3 @@ def _running() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-class _Shared:
-    """The engine of all adapters without one, so that models are loaded once. It belongs to the background loop."""
-
-    def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self._keeps: Keeps | None = None
-        self._users = 0
-
-    async def take(self) -> Keeps:
-        async with self._lock:
-            if self._keeps is None:
-                self._keeps = await Keeps.open()
-            self._users += 1
-            return self._keeps
-
-    async def leave(self) -> None:
-        async with self._lock:
-            self._users -= 1
-            if self._users == 0 and self._keeps is not None:
-                keeps, self._keeps = self._keeps, None
-                await keeps.close()
-
-
-_SHARED = _Shared()
-_LOCK = threading.Lock()
-_loop: asyncio.AbstractEventLoop | None = None
-
-
-def _background() -> asyncio.AbstractEventLoop:
-    """Return the loop of all adapters, in a thread that ends with the process."""
-    global _loop  # noqa: PLW0603  one for the process
-    with _LOCK:
-        if _loop is None:
-            _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name="keeps-integrations", daemon=True).start()
-        return _loop

@@ -11,6 +11,7 @@ from keeps_client.errors import (
     KeepsError,
     NotConfiguredError,
     NotFoundError,
+    QuotaExceededError,
     RateLimitedError,
     UnauthenticatedError,
     UnavailableError,
@@ -38,19 +39,21 @@ def sentence(
         case ConflictError():
             return f"{_sentence(error.detail)} {conflict}".strip()
         case NotConfiguredError():
-            return f"{_sentence(error.detail)} This cannot be done here; go on without it."
+            return f"{_sentence(error.detail)} This cannot be done here; continue without it."
+        case QuotaExceededError():
+            return f"Nothing was stored because storage is full: {_sentence(error.detail)} Tell the user."
         case ForbiddenError() | UnauthenticatedError():
-            return f"That was not done; it is not allowed: {_sentence(error.detail)} Do not try again; tell the user."
+            return f"This is not allowed, so nothing was done: {_sentence(error.detail)} Do not retry; tell the user."
         case RateLimitedError():
             seconds = max(1, round(error.retry_after_seconds))
-            return f"That was not done: {_sentence(error.detail)} Wait {seconds} s, then call again."
+            return f"Nothing was done: {_sentence(error.detail)} Wait {seconds} s, then call again."
         case UnavailableError():
             return (
-                f"Memory cannot be reached right now, so nothing was done ({error.detail}). Go on without it, and try"
-                " again later."
+                f"Memory cannot be reached right now, so nothing was done ({error.detail}). Continue without it,"
+                " and try again later."
             )
         case _:
-            return f"That was not done: {_sentence(_named(error, names or {}))} Change that and call again."
+            return f"Nothing was done: {_sentence(_named(error, names or {}))} Correct that and call again."
 
 
 def _named(error: KeepsError, names: Mapping[str, str]) -> str:

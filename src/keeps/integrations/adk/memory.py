@@ -267,7 +267,7 @@ def _moment(text: str) -> datetime:
     try:
         read = datetime.fromisoformat(text)
     except ValueError:
-        raise ValidationFailedError(f"timestamp {text!r} is no ISO 8601 time") from None
+        raise ValidationFailedError(f"timestamp {text!r} is not an ISO 8601 time") from None
     return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
 
@@ -355,7 +355,7 @@ async def find_of_model(memory: Memory, app_name: str, text: str) -> Stored:
         raise NotFoundError(f"no memory {text[:100]!r}")
     raise WrongArgumentsError(
         [
-            f"memory_id: {text[:100]!r} is no id; take the id that retrieve_memories shows, or give namespace and"
+            f"memory_id: {text[:100]!r} is not an id; take the id that retrieve_memories shows, or give namespace and"
             " key in its place"
         ]
     )

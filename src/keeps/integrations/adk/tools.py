@@ -83,7 +83,7 @@ def _for_models(work: Callable[..., Coroutine[Any, Any, str]]) -> Callable[..., 
 
 
 def _not_done(tool: str, error: WrongArgumentsError) -> str:
-    return f"That was not done: {error}. Change that and call {tool} again."
+    return f"Nothing was done: {error}. Correct that and call {tool} again."
 
 
 class KeepsTools:
@@ -148,7 +148,7 @@ class KeepsTools:
                 "ttl_days": ttl_days or 0,  # 0 removes the expiry of a known text, too
             }
             (receipt,) = await memory.remember_many([{"content": content, **fields}], index="now")
-            done = {"created": "Stored", "updated": "Replaced", "unchanged": "Known already"}
+            done = {"created": "Stored", "updated": "Replaced", "unchanged": "Already stored"}
             return f"{done.get(receipt.status, 'Stored')}: {namespace}/{key} (id {receipt.memory_id})."
 
         return await self._owners.ask(tool_context.user_id, store)
@@ -203,7 +203,7 @@ class KeepsTools:
 
         hits = await self._owners.ask(tool_context.user_id, find)
         if not hits:
-            return "Nothing is stored that fits."
+            return "No memory matches."
         return _lines(hits, min(max(max_tokens, LEAST_TOKENS), MOST_ALLOWED))
 
     @_for_models
@@ -231,11 +231,11 @@ class KeepsTools:
             elif namespace is not None and key is not None:
                 stored = await find_by_key(memory, app, namespace, key)
                 if stored is None:
-                    raise NotFoundError(f"nothing is remembered under {namespace}/{key}")
+                    raise NotFoundError(f"no memory is stored under {namespace}/{key}")
             else:
-                return "Say which: give memory_id, or namespace and key. retrieve_memories shows them."
+                return "Give memory_id, or namespace and key. retrieve_memories shows them."
             await forget_one(memory, app, stored, hard=hard_delete)
-            return "Deleted for good." if hard_delete else "Deleted. It can be restored for 30 days."
+            return "Deleted permanently." if hard_delete else "Deleted. It can be restored for 30 days."
 
         return await self._owners.ask(tool_context.user_id, forget)
 
@@ -248,9 +248,7 @@ class KeepsTools:
         except KeepsError as error:
             if isinstance(error, FOR_OPERATORS):
                 self._owners.failed(tool, error)
-            return sentence(
-                error, missing="There is no such memory. retrieve_memories shows what there is.", names=NAMES
-            )
+            return sentence(error, missing="No such memory. retrieve_memories lists the memories.", names=NAMES)
 
 
 def _lines(hits: list[tuple[Stored, float | None]], budget: int) -> str:
@@ -265,8 +263,8 @@ def _lines(hits: list[tuple[Stored, float | None]], budget: int) -> str:
         if sum(map(len, lines)) <= room * 6 and tokens("\n".join(lines)) <= room:
             break
     shown = fitting([{"": line} for line in lines], budget)
-    notes = [f"{len(hits) - shown} more fit."] if shown < len(hits) else []
-    notes += ["Texts that end in … are cut."] if any(CUT in line for line in lines[:shown]) else []
+    notes = [f"{len(hits) - shown} more match."] if shown < len(hits) else []
+    notes += ["Texts that end in … are truncated."] if any(CUT in line for line in lines[:shown]) else []
     if notes:
         notes.append("To see more, call again with a higher max_tokens, a lower limit or a narrower query.")
     return "\n".join([start_of(line, budget) for line in lines[:shown]] + [f"({' '.join(notes)})"] * bool(notes))

@@ -334,7 +334,7 @@ class KeepsStore(BaseStore):
             if len(paths) < len(op.match_conditions or ()) or op.limit > MAX_OPERATIONS:
                 return {**asked, "limit": MAX_OPERATIONS}  # the rest is selected here
             return {**asked, "max_depth": op.max_depth, "limit": op.limit, "offset": op.offset}
-        raise TypeError(f"{type(op).__name__} is no operation of a store")
+        raise TypeError(f"{type(op).__name__} is not an operation of a store")
 
     def _texts(self, op: PutOp, value: dict[str, Any]) -> dict[str, str] | None:
         """Return the texts to embed by name; None: the whole value; empty: nothing."""

@@ -29,7 +29,7 @@ def as_json(value: object) -> Any:
     written = {_key(key): as_json(inner) for key, inner in entries.items()}
     if len(written) < len(entries):
         key = next(key for key in entries if not isinstance(key, str) and _key(key) in entries)
-        raise ValidationFailedError(f"{key!r} and {_key(key)!r} are one name in JSON; rename one of them")
+        raise ValidationFailedError(f"{key!r} and {_key(key)!r} become the same name in JSON; rename one of them")
     return written
 
 
@@ -59,7 +59,7 @@ def _condition(said: Any) -> Any:
         return {_name(name): _condition(inner) for name, inner in entries.items()}
     for name in entries:
         if name not in OPERATORS:
-            raise ValueError(f"Unsupported operator: {name}; there are {', '.join(OPERATORS)}")
+            raise ValueError(f"Unsupported operator: {name}; choose from {', '.join(OPERATORS)}")
     return dict(_compared(name, value) for name, value in entries.items())
 
 

@@ -48,5 +48,5 @@ class Changes:
                     if isinstance(session_id, str):
                         listener(ResourceUpdated(uri=f"session://{session_id}/notes"))
             except KeepsError as error:
-                log().warning("changes are not told", error=error.code)
+                log().warning("cannot send change notifications", error=error.code)
                 await asyncio.sleep(AGAIN_SECONDS)

@@ -15,6 +15,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 
+from keeps.base.door import through
 from keeps.base.settings import Settings
 from keeps.doors.server.admission import admit
 from keeps.doors.server.authorized_memory import AuthorizedMemory
@@ -93,12 +94,12 @@ class McpMount(Mount):
             ("you", users.count((tenant_id, user_id)), MAX_OF_A_USER),
         ):
             if count >= most:
-                raise RateLimitedError(f"{most:,} streams are open already ({whose})", retry_after_seconds=5)
+                raise RateLimitedError(f"{most:,} streams are already open ({whose})", retry_after_seconds=5)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["method"] != "POST":
             # Without state between requests, a stream opened by GET would never send anything.
-            detail = f"/mcp takes POST, not {scope['method']}; listen for changes by subscriptions/listen"
+            detail = f"/mcp accepts POST, not {scope['method']}; listen for changes with subscriptions/listen"
             problem = problem_of(ValidationFailedError(detail), scope["keeps.request_id"])
             status, headers, body = encode({**problem, "status": 405})
             await send({"type": "http.response.start", "status": status, "headers": [*headers, (b"allow", b"POST")]})
@@ -122,7 +123,7 @@ class McpMount(Mount):
                 self._watching[task] = caller.tenant_id, caller.user_id
             request = Request(scope, receive)
             async with buffered_body(request) as given:
-                with repeatable(repeatable_request(request, given, writes_once=False)):
+                with through("mcp"), repeatable(repeatable_request(request, given, writes_once=False)):
                     await self._manager.handle_request(scope, replay_body(given, receive), send)
         finally:
             if task is not None:

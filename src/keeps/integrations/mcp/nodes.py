@@ -53,7 +53,7 @@ def checked_name(name: str, place: str) -> str:
         return validated(_Named, {"name": name.strip()}).name
     except ValidationFailedError as error:
         raise ToolError(
-            f"{place}: {error.errors[0]['message']}. Nothing was done; change that and call again."
+            f"{place}: {error.errors[0]['message']}. Nothing was done; correct that and call again."
         ) from None
 
 
@@ -61,7 +61,7 @@ def checked_kind(kind: str, place: str) -> str:
     """Return the type of an entity or relation as it is shown. Raises ToolError that names the argument."""
     if not kind.strip() or len(kind) > MAX_KIND_CHARACTERS:
         raise ToolError(
-            f"{place}: must have 1 to {MAX_KIND_CHARACTERS} characters. Nothing was done; change that and call again."
+            f"{place}: must have 1 to {MAX_KIND_CHARACTERS} characters. Nothing was done; correct that and call again."
         )
     return kind.strip()
 
@@ -162,7 +162,7 @@ def checked_observations(observations: Sequence[Observation]) -> list[NewMemory]
             made[key] = validated(NewMemory, fields)
         except ValidationFailedError as error:
             raise ToolError(
-                f"{observation.place}: {error.errors[0]['message']}. Nothing was stored; change that and call again."
+                f"{observation.place}: {error.errors[0]['message']}. Nothing was stored; correct that and call again."
             ) from None
     return list(made.values())
 

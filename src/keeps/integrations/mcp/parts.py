@@ -93,7 +93,7 @@ async def graph_from(
                 relations.append(part)
             elif cost > room:
                 shown["observations"].append(start_of(part, max(room, OF_A_LINE) + LEFT_FOR_THE_FRAME) + "…")
-                graph.note = "An observation that ends in … is cut; a higher max_tokens shows more of it."
+                graph.note = "An observation that ends in … is truncated; a higher max_tokens shows more."
             else:
                 shown["observations"].append(part)
             room -= cost

@@ -30,7 +30,7 @@ class PromptServer(MCPServer[Any]):
     ) -> GetPromptResult | InputRequiredResult:
         prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
         if name not in prompts:
-            raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:100]!r}; there are {', '.join(prompts)}")
+            raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:100]!r}; the prompts are {', '.join(prompts)}")
         for argument in prompts[name].arguments or []:
             if argument.required and not (arguments or {}).get(argument.name):
                 raise MCPError(INVALID_PARAMS, f"the prompt {name} needs the argument {argument.name}")
@@ -40,7 +40,7 @@ class PromptServer(MCPServer[Any]):
 def add_resources(server: MCPServer[Any], memory_of: MemoryOf) -> None:
     @server.resource("memory://{memory_id}", title="A memory", mime_type="text/plain")
     async def one(memory_id: str) -> str:
-        """One memory by its id."""
+        """A memory by its id."""
         return await _read(f"memory://{memory_id}", _memory_text(memory_of(), memory_id))
 
     @server.resource("session://{session_id}/notes", title="Notes of a session", mime_type="text/plain")
@@ -59,7 +59,7 @@ async def _memory_text(memory: Memory, memory_id: str) -> str:
 async def _notes_text(memory: Memory, session_id: str) -> str:
     notes = await memory.session_notes(session_id)
     if notes is None:
-        raise ResourceNotFoundError(f"nothing was said in the session {session_id!r}")
+        raise ResourceNotFoundError(f"the session {session_id!r} has no messages")
     lines = [f"- {each.kind}: {each.text}" for each in notes.items]
     return "\n".join([notes.summary, *lines]).strip()
 
@@ -68,7 +68,7 @@ async def _read(uri: str, work: Any) -> str:
     try:
         return str(await work)
     except (NotFoundError, ToolError):
-        raise ResourceNotFoundError(f"there is no {uri} that you may read") from None
+        raise ResourceNotFoundError(f"{uri} does not exist, or you may not read it") from None
     except KeepsError as error:
         raise ResourceError(sentence(error)) from None
 
@@ -81,11 +81,11 @@ def add_prompts(server: MCPServer[Any]) -> None:
 
     @server.prompt(title="Remember this conversation")
     def remember_this_conversation() -> list[Message]:
-        """Keep what will matter later."""
+        """Store the parts of this conversation that will matter later."""
         return [
             UserMessage(
                 "Go through our conversation. For each fact, preference or decision of mine that will matter later,"
-                " call recall to see whether it is known, then remember it, or correct what is known with"
+                " call recall to see whether it is stored, then remember it, or correct the stored memory with"
                 " update_memory. Then list what you stored."
             )
         ]
@@ -94,9 +94,7 @@ def add_prompts(server: MCPServer[Any]) -> None:
 def id_of(text: str) -> UUID:
     if found_id := memory_id_in(text.strip().removeprefix("memory://")):
         return found_id
-    raise ToolError(
-        f"memory_id: {text[:100]!r} is no id. Use recall or list_memories, and take an id from their answer."
-    )
+    raise ToolError(f"memory_id: {text[:100]!r} is not an id. Use an id that recall or list_memories returned.")
 
 
 async def find_id(memory: Memory, text: str) -> UUID:

@@ -67,7 +67,7 @@ class Calls:
         )
         names = {**_ids(body.filters), **body.named()}
         if every := next((name for name, value in names.items() if value == "*"), None):
-            raise ValidationFailedError(f"{every}: '*' stands for all in a filter; say whose memory it is")
+            raise ValidationFailedError(f"{every}: '*' means all users, which only a filter may name; name one user")
         memory = self._memory(names.get("user_id"))
         agent = self._agent(names.get("agent_id"))
         turns = body.said()
@@ -109,12 +109,12 @@ class Calls:
         memory = await self._of(event_id, "event")
         item = await memory.get_item(_EVENTS, event_id)
         if item is None:
-            raise NotFoundError(f"no event {event_id[:100]!r}; they are kept for seven days")
+            raise NotFoundError(f"no event {event_id[:100]!r}; events are available for seven days")
         results: list[dict[str, Any]] = []
         try:
             outcome = Outcome.model_validate(item.value)
         except ValidationError:  # a caller who may write items may write these
-            raise NotFoundError(f"no event {event_id[:100]!r}; its item says something else") from None
+            raise NotFoundError(f"no event {event_id[:100]!r}; its item has other contents") from None
         for memory_id, became in outcome.memories:
             try:
                 stored = await memory.get(memory_id)
@@ -228,7 +228,7 @@ class Calls:
         """Forget the selected memories; return their number. Raises ValidationFailedError without a selection."""
         conditions = body.conditions()
         if not conditions:
-            raise ValidationFailedError("say whose memories to delete: user_id, agent_id, app_id or run_id")
+            raise ValidationFailedError("name the owner of the memories to delete: user_id, agent_id, app_id or run_id")
         return sum([await self._clear(user_id, conditions, hard=False) for user_id in self._users(conditions)])
 
     async def entities(self) -> list[dict[str, Any]]:
@@ -287,7 +287,7 @@ class Calls:
         if user_id is None or user_id == self._caller.user_id:
             return self._caller
         if not self._caller.any_user:
-            raise ForbiddenError("your credentials are for another user than the one that you name")
+            raise ForbiddenError("your credentials belong to another user than the one in the request")
         return check_actor(replace(self._caller, user_id=user_id))
 
     def _memory(self, user_id: str | None) -> LocalMemory:
@@ -295,7 +295,7 @@ class Calls:
 
     def _agent(self, agent_id: str | None) -> str | None:
         if agent_id is not None and self._caller.agent_bound and agent_id != self._caller.agent_id:
-            raise ForbiddenError("your credentials are for another agent than the one that you name")
+            raise ForbiddenError("your credentials belong to another agent than the one in the request")
         return agent_id
 
     def _users(self, conditions: Mapping[str, Any]) -> list[str]:
@@ -311,7 +311,7 @@ class Calls:
         try:
             wanted = UUID(memory_id)
         except ValueError:
-            raise ValidationFailedError(f"{what}_id: {memory_id[:100]!r} is no UUID") from None
+            raise ValidationFailedError(f"{what}_id: {memory_id[:100]!r} is not a UUID") from None
         if not self._caller.any_user:
             return self._memory(None)
         owners = await self._keeps.service(MemoryCounts).owners(self._caller, [wanted])

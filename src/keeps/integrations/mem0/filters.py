@@ -58,7 +58,7 @@ def users_named(filters: Mapping[str, Any] | None) -> list[str]:
 
     walk(filters, 1)
     if len(users) > MOST_USERS:
-        raise ValidationFailedError(f"filters name {len(users)} users; at most {MOST_USERS} are possible")
+        raise ValidationFailedError(f"filters name {len(users)} users; the maximum is {MOST_USERS}")
     return list(users)
 
 
@@ -126,7 +126,9 @@ def _field(name: str, given: object) -> Filters:
     pieces: list[Filters] = []
     for operator, value in given.items():
         if operator not in _OPERATORS:
-            raise ValidationFailedError(f"unknown operator {operator!r} on {name!r}; there are {', '.join(_OPERATORS)}")
+            raise ValidationFailedError(
+                f"unknown operator {operator!r} on {name!r}; choose from {', '.join(_OPERATORS)}"
+            )
         pieces.append(_condition(name, column, operator, read(value)))
     return pieces[0] if len(pieces) == 1 else {"AND": pieces}  # pyright: ignore[reportReturnType]
 

@@ -69,7 +69,7 @@ class Mem0Mount(Mount):
         role: RoleName = "reader" if reads else "writer"
         if not caller.any_user:
             request.scope["keeps.allowance"] = await admit(self._rates, caller, role, reads=reads)
-        require(caller.roles, role)
+        require(caller, role)
         async with buffered_body(request) as body:
             if body and method != "GET":
                 check_json(request)
@@ -214,14 +214,14 @@ def _asked(request: Request) -> Asking:
 
 def _written(filters: str) -> object:
     if len(filters) > 10_000:
-        raise ValidationFailedError("filters: at most 10,000 characters are possible")
+        raise ValidationFailedError("filters: must have at most 10,000 characters")
     for written in (lambda: filters, lambda: json.dumps(ast.literal_eval(filters))):
         with (
             suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError),
             warnings.catch_warnings(action="ignore"),  # one for each `1or` that the compiler reads
         ):
             return from_json(written())
-    raise ValidationFailedError("filters: is not JSON")
+    raise ValidationFailedError("filters: must be JSON")
 
 
 def _number(request: Request, names: tuple[str, ...], default: int, most: int) -> int:
@@ -235,5 +235,6 @@ def _number(request: Request, names: tuple[str, ...], default: int, most: int) -
 
 
 def _refusal(request: Request, status: int, code: str, detail: str) -> Response:
+    request.scope["keeps.code"] = code
     told = {"detail": detail, "error": detail, "code": code, "request_id": request.scope.get("keeps.request_id", "")}
     return JSONResponse(told, status)

@@ -18,7 +18,7 @@ NAMES = ("user_id", "agent_id", "app_id", "run_id")
 NO_RUN = "mem0"
 """The session of messages without a run."""
 QUEUED = "Memory processing has been queued for background execution"
-NOTHING_SAID = "Nothing to remember: instructions and tool output are no memories of a user"
+NOTHING_SAID = "Nothing to remember: instructions and tool output are not memories of a user"
 _NOT_SAID = ("system", "developer", "tool", "function")
 """Roles of messages from neither a person nor an agent."""
 
@@ -28,7 +28,7 @@ class NotSupportedError(Exception):
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
-        self.detail = f"Keeps does not support {what} of mem0's API; docs/mem0.md says what it does instead"
+        self.detail = f"Keeps does not support {what} of mem0's API; see docs/mem0.md for alternatives"
 
 
 class _Body(BaseModel):
@@ -91,7 +91,7 @@ class Adding(_Of):
         many = [Said(content=given)] if isinstance(given, str) else given if isinstance(given, list) else [given]
         texts = [each for each in many if each.text().strip()]
         if not texts:
-            raise ValidationFailedError("messages: nothing is said in them")
+            raise ValidationFailedError("messages: they contain no text")
         return [each for each in texts if each.role not in _NOT_SAID]
 
 
