@@ -55,7 +55,7 @@ async def test_removed_entry_is_not_removed_again(memory: Any) -> None:
             return (await memory.remove_last_entry("app", "t")).entry.entry
 
     assert await removed() == 2
-    with pytest.raises(NotFoundError, match="removed entry 3 before"):
+    with pytest.raises(NotFoundError, match="already removed entry 3"):
         await removed()
     assert (await memory.get_transcript("app", "t")).entry_count == 2
 

@@ -117,7 +117,7 @@ async def test_subscription_waits_for_lagging_server(keeps: Keeps, server: Any, 
         read = await subscription.next_batch(5)
         last = await connection.fetchval("SELECT last_sequence FROM keeps.tenants WHERE tenant_id = $1", tenant)
         await connection.execute("UPDATE keeps.tenants SET last_sequence = 0 WHERE tenant_id = $1", tenant)
-        with pytest.raises(UnavailableError, match="an old leader"):
+        with pytest.raises(UnavailableError, match="an old primary"):
             await subscription.next_batch(5)
         await connection.execute("UPDATE keeps.tenants SET last_sequence = $2 WHERE tenant_id = $1", tenant, last)
         await alice.remember("Two.", index="later")

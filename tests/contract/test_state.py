@@ -403,16 +403,16 @@ async def test_numbers_come_back_equal(memory: Any, value: float) -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ((1, 2), "tuple is no JSON; write a list"),
-        ({"a": [(1,)]}, "tuple is no JSON; write a list"),
+        ((1, 2), "tuple is not JSON; write a list"),
+        ({"a": [(1,)]}, "tuple is not JSON; write a list"),
         ({1: "a"}, "write '1'"),
         ({"a": {True: 1}}, "write 'True'"),
-        (UUID(int=1), "UUID is no JSON; write text"),
+        (UUID(int=1), "UUID is not JSON; write text"),
         ([datetime(2026, 1, 1, tzinfo=UTC)], "write text: value.isoformat"),
         ({"a": date(2026, 1, 1)}, "write text: value.isoformat"),
-        (b"x", "bytes is no JSON; write text"),
-        ({1, 2}, "set is no JSON; write a list"),
-        (Decimal("1.5"), "Decimal is no JSON; write text or a number"),
+        (b"x", "bytes is not JSON; write text"),
+        ({1, 2}, "set is not JSON; write a list"),
+        (Decimal("1.5"), "Decimal is not JSON; write text or a number"),
     ],
 )
 async def test_non_json_value_is_refused_with_advice(memory: Any, value: Any, says: str) -> None:

@@ -94,7 +94,7 @@ async def test_openapi_is_read_as_tools(memory: Any, tenant: str) -> None:
         ({"openapi": "3.0.0"}, "no paths"),
         ({"openapi": "3.0.0", "paths": {"/a": {"$ref": "https://example.com/a.json"}}}, "inside the document"),
         ({"openapi": "3.0.0", "paths": {"/a": {"$ref": "/etc/passwd"}}}, "inside the document"),
-        ({"openapi": "3.0.0", "paths": {"/a": {"$ref": "#/nowhere"}}}, "leads nowhere"),
+        ({"openapi": "3.0.0", "paths": {"/a": {"$ref": "#/nowhere"}}}, "points to nothing"),
     ],
 )
 def test_openapi_references_stay_in_document(document: dict[str, Any], why: str) -> None:
@@ -107,7 +107,7 @@ def test_openapi_document_is_limited() -> None:
     found, left = tools_of(many, None)
     assert (len(found), len(left)) == (MOST_OPERATIONS, 1)
     around: dict[str, Any] = {"openapi": "3.0.0", "paths": {"/a": {"$ref": "#/paths/~1a"}}}
-    with pytest.raises(ValidationFailedError, match="leads to itself"):
+    with pytest.raises(ValidationFailedError, match="points to itself"):
         tools_of(around, None)
     wide: dict[str, Any] = {f"p{number}": {"$ref": "#/components/schemas/A"} for number in range(16)}
     bomb = {

@@ -79,7 +79,7 @@ async def test_resent_entry_is_stored_once(memory: Any) -> None:
 
 async def test_taken_id_is_refused(memory: Any) -> None:
     await memory.create_transcript("app", transcript_id="t", state={"k": 1})
-    with pytest.raises(ConflictError, match="is there already"):
+    with pytest.raises(ConflictError, match="already exists"):
         await memory.create_transcript("app", transcript_id="t", state={"k": 2})
     assert (await memory.get_transcript("app", "t")).state == {"k": 1}
     assert (await memory.create_transcript("other", transcript_id="t")).state == {}

@@ -357,9 +357,9 @@ async def test_transition_clears_awaited_correlation_ids(memory: Any) -> None:
         ({"sub_tasks": "one"}, "sub_tasks in context .* a list"),
         ({"subTasks": {"a": 1}}, "subTasks in context .* a list"),
         ({"event_type": 3}, "event_type in context .* text"),
-        ({"task_id": "other"}, "task_id is given twice"),
-        ({"taskId": "other"}, "taskId is given twice"),
-        ({"plan_id": "other"}, "plan_id is given twice"),
+        ({"task_id": "other"}, "task_id has different values"),
+        ({"taskId": "other"}, "taskId has different values"),
+        ({"plan_id": "other"}, "plan_id has different values"),
         ({"expected_version": 4}, "expected_version in context"),
         ({"expectedVersion": 4}, "expectedVersion in context"),
         ({"user_id": "bob"}, "user_id in context"),
@@ -386,7 +386,7 @@ async def test_free_context_round_trips(memory: Any) -> None:
         "p", "s", {**free, "correlationIds": ["c"], "goalData": {"x": 1}, "session_id": "s"}
     )
     assert (plan.state, plan.correlation_ids, plan.goal_data, plan.session_id) == (free, ["c"], {"x": 1}, "s")
-    with pytest.raises(ValidationFailedError, match="session_id is given twice"):
+    with pytest.raises(ValidationFailedError, match="session_id has different values"):
         await memory.store_plan_context("p", "s", {"session_id": "other"})
     with pytest.raises(ValidationFailedError, match="goal_data in context"):
         await memory.store_plan_context("p", "s", {"goal_data": "text"})

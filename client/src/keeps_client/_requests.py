@@ -23,6 +23,7 @@ from keeps_client.errors import (
     NotFoundError,
     PayloadTooLargeError,
     QueryRefusedError,
+    QuotaExceededError,
     RateLimitedError,
     UnauthenticatedError,
     UnavailableError,
@@ -35,6 +36,7 @@ _ERRORS: dict[str, type[KeepsError]] = {
     for error in (
         UnauthenticatedError,
         ForbiddenError,
+        QuotaExceededError,
         NotFoundError,
         PayloadTooLargeError,
         NotConfiguredError,
@@ -111,7 +113,7 @@ def answer_of(endpoint: Endpoint[AnswerT, Any, Any], answer: Answer) -> AnswerT:
             return kind(items=items, next_cursor=answer.headers.get("x-next-cursor"))
         return endpoint.adapter.validate_json(answer.body)
     except ValidationError:
-        raise UnavailableError("what answered is not Keeps, or another version of it; check the URL") from None
+        raise UnavailableError("the response is not from Keeps, or from another version of it; check the URL") from None
 
 
 def error_of(answer: Answer) -> KeepsError:
@@ -120,7 +122,7 @@ def error_of(answer: Answer) -> KeepsError:
         problem: dict[str, Any] = json.loads(answer.body)
         code, detail = str(problem["code"]), str(problem["detail"])
     except (ValueError, KeyError, TypeError):
-        return UnavailableError(f"HTTP {answer.status}, and not from Keeps; check the URL, and any proxy on the way")
+        return UnavailableError(f"HTTP {answer.status}, not from Keeps; check the URL and any proxy in between")
     match code:
         case "validation_failed":
             return ValidationFailedError(detail, problem.get("errors"))

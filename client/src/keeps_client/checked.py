@@ -1,4 +1,4 @@
-"""Validation errors in Keeps' words."""
+"""Validation errors with Keeps' messages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from keeps_client.errors import ValidationFailedError
 ModelT = TypeVar("ModelT", bound=BaseModel)
 _WORDS = {
     "missing": "is missing",
-    "extra_forbidden": "is not known here; is it misspelt?",
-    "string_type": "must be a text",
+    "extra_forbidden": "is unknown; check the spelling",
+    "string_type": "must be text",
     "tuple_type": "must be a list",
     "list_type": "must be a list",
     "dict_type": "must be an object",
@@ -37,7 +37,7 @@ _CALLERS = {
     "agent_id": "X-Agent-ID",
     "agentId": "X-Agent-ID",
 }
-"""Headers that say who asks, by the field that is sent by mistake."""
+"""Headers that identify the caller, by the field that is sent by mistake."""
 
 
 def validated(model: type[ModelT], arguments: object, *, where: str = "") -> ModelT:
@@ -62,23 +62,23 @@ def validation_failed(error: ValidationError, where: str = "") -> ValidationFail
 
 
 def message_of(finding: Mapping[str, Any]) -> str:
-    """Return the message for one field; the parts of a text are called characters."""
+    """Return the message for one field; lengths of text are in characters."""
     if finding["type"] == "too_long" and finding["ctx"]["field_type"] == "Value":
         return (
-            f"at most {finding['ctx']['max_length']:,} characters are possible, not {finding['ctx']['actual_length']:,}"
+            f"at most {finding['ctx']['max_length']:,} characters are allowed, not {finding['ctx']['actual_length']:,}"
         )
     if finding["type"] == "too_short" and finding["ctx"]["field_type"] == "Value":
         return "must not be empty"
     if finding["type"] == "too_long":
-        return f"at most {finding['ctx']['max_length']:,} items are possible"
+        return f"at most {finding['ctx']['max_length']:,} items are allowed"
     if finding["type"] == "too_short":
         least = finding["ctx"]["min_length"]
-        return "must not be empty" if least == 1 else f"at least {least:,} items are needed"
+        return "must not be empty" if least == 1 else f"at least {least:,} items are required"
     kind = str(finding["type"])
     if kind.startswith(("date_", "datetime_")):
         return "must be a time, such as 2026-11-27 or 2026-11-27T09:30:00Z"
     if kind == "extra_forbidden" and (header := _CALLERS.get(str(finding["loc"][-1]))):
-        return f"is not given here: the header {header} or the credential says who asks (Python: Scope, MemoryClient)"
+        return f"is not a field: the header {header} or the credential names the caller (Python: Scope, MemoryClient)"
     if kind in _WORDS:
         return _WORDS[kind]
     return finding["msg"].removeprefix("Value error, ")

@@ -33,7 +33,7 @@ VERSION = "if_version"
 class Endpoint(Generic[AnswerT, ParamsT, BodyT]):
     """An operation, typed by its answer, its parameters and its body; None where it has no parameters or no body.
 
-    - `params`: the parameters in the path and the query; each is validated separately, as HTTP brings it.
+    - `params`: the parameters in the path and the query; each is validated separately, as it arrives over HTTP.
     - `body`: the model of the body.
     - `created`: the answers that get `status`; others get 200.
     - `bare`: a page is sent as the list of its items, with its cursor in a header.
@@ -117,7 +117,7 @@ class _Taken:
     def chosen(self, fields: Mapping[str, object]) -> dict[str, object]:
         """Return the fields that are set. None means absent for an optional field.
 
-        In a query, numbers and truth values are text; an argument keeps its type: "no" is not False, and True is not 1.
+        In a query, numbers and booleans are text; an argument keeps its type: "no" is not False, and True is not 1.
         """
         values: dict[str, object] = {}
         for name, value in fields.items():

@@ -21,6 +21,7 @@ from keeps_client.models import (
     plans,
     providers,
     recall,
+    requests,
     sessions,
     tasks,
     tools,
@@ -48,6 +49,7 @@ _NOUNS = (
     providers,
     events,
     operations,
+    requests,
     insights,
     access,
 )

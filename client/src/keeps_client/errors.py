@@ -4,7 +4,8 @@ KeepsError                     code                 HTTP status
 ├── ValidationFailedError      validation_failed    422
 ├── UnauthenticatedError       unauthenticated      401
 ├── ForbiddenError             forbidden            403
-├── NotFoundError              not_found            404   someone else's row looks like this, too
+│   └── QuotaExceededError     quota_exceeded       403   the tenant's quota is used up; the role would allow it
+├── NotFoundError              not_found            404   also for another user's row
 ├── ConflictError              conflict             409   carries the current version and value
 ├── PayloadTooLargeError       payload_too_large    413
 ├── RateLimitedError           rate_limited         429   carries retry_after_seconds
@@ -19,7 +20,7 @@ from typing import Any, ClassVar
 
 
 class KeepsError(Exception):
-    """An operation that Keeps refuses or fails to do. `code` is stable; `detail` is for people."""
+    """An operation that Keeps refuses or that fails. `code` is stable; `detail` is for people."""
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
@@ -30,7 +31,7 @@ class KeepsError(Exception):
 
 
 class ValidationFailedError(KeepsError):
-    """The input breaks a rule; `errors` lists `{"field", "message"}` for each broken one. Nothing was written."""
+    """The input breaks a rule; `errors` lists `{"field", "message"}` for each problem. Nothing was written."""
 
     code = "validation_failed"
     status = 422
@@ -54,6 +55,12 @@ class ForbiddenError(KeepsError):
     status = 403
 
 
+class QuotaExceededError(ForbiddenError):
+    """The tenant's quota is used up, so nothing was written. The caller's role allows the write."""
+
+    code = "quota_exceeded"
+
+
 class NotFoundError(KeepsError):
     """No such row that this scope may see."""
 
@@ -64,7 +71,7 @@ class NotFoundError(KeepsError):
 class ConflictError(KeepsError):
     """A concurrent change: the stored version is not the expected one.
 
-    `current_version` and `current` hold what is stored now, so that a caller can merge and try again.
+    `current_version` and `current` are the stored version and value, so that a caller can merge and retry.
     """
 
     code = "conflict"

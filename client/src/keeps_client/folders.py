@@ -51,7 +51,7 @@ def files_of(folder: Path) -> Files:
     """
     root = folder.resolve()
     if not root.is_dir():
-        raise ValidationFailedError(f"{str(root)!r} is no folder")
+        raise ValidationFailedError(f"{str(root)!r} is not a folder")
     try:
         from gitignore_parser import parse_gitignore
     except ImportError:

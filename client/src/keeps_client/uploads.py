@@ -78,7 +78,7 @@ def receipt_of(answer: Answer) -> DocumentReceipt:
 
 def _check(size: int, name: str) -> None:
     if size > MAX_FILE_BYTES:
-        raise PayloadTooLargeError(f"{name!r} has {size:,} bytes or more; at most {MAX_FILE_BYTES:,} are taken in")
+        raise PayloadTooLargeError(f"{name!r} has {size:,} bytes or more; the maximum is {MAX_FILE_BYTES:,}")
 
 
 def whole_path(file: str | os.PathLike[str]) -> str:

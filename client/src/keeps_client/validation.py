@@ -48,7 +48,7 @@ def as_uuid(value: UUID | str, name: str = "memory_id") -> UUID:
 def named(name: str, value: object, most: int = 10_000) -> str:
     if isinstance(value, str) and value and "\x00" not in value and value.encode("utf-8", "ignore").decode() == value:
         if len(value) > most:
-            raise ValidationFailedError(f"{name} has {len(value)} characters; at most {most} are possible")
+            raise ValidationFailedError(f"{name} has {len(value)} characters; the maximum is {most}")
         return value
     raise ValidationFailedError(f"{name} must be non-empty text without NUL or lone surrogates")
 
@@ -63,7 +63,7 @@ def named_id(name: str, value: object, most: int) -> str:
     if not 1 <= len(value) <= most:
         raise ValidationFailedError(f"{name} must have 1 to {most} characters; this one has {len(value)}")
     if value != value.strip() or any(unicodedata.category(character) in {"Cc", "Cs"} for character in value):
-        raise ValidationFailedError(f"{name} must not begin or end with a space or hold control characters")
+        raise ValidationFailedError(f"{name} must not begin or end with a space or contain control characters")
     return value
 
 
@@ -74,7 +74,7 @@ def named_session(value: object) -> str | None:
 
 def version(value: object) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**31):
-        raise ValidationFailedError("if_version must be a whole number from 0 on")
+        raise ValidationFailedError("if_version must be a whole number of at least 0")
     return value
 
 
@@ -119,7 +119,7 @@ def event_types(values: object) -> tuple[str, ...] | None:
     for each in types or ():
         if not any(known == each or (each.endswith("*") and known.startswith(each[:-1])) for known in EVENT_TYPES):
             raise ValidationFailedError(
-                f"no event is of type {each!r}; there are {', '.join(EVENT_TYPES)}, and memory.* and its like"
+                f"unknown event type {each!r}; choose from {', '.join(EVENT_TYPES)}, or a pattern such as memory.*"
             )
     return types
 
@@ -128,9 +128,7 @@ def memory_kinds(values: object) -> tuple[str, ...] | None:
     """Return kinds of memories to filter events by."""
     kinds = named_types(values)
     if unknown := set(kinds or ()) - {"semantic", "episodic", "procedural"}:
-        raise ValidationFailedError(
-            f"no memory is of kind {sorted(unknown)[0]!r}; there are semantic, episodic, procedural"
-        )
+        raise ValidationFailedError(f"unknown kind {sorted(unknown)[0]!r}; choose from semantic, episodic, procedural")
     return kinds
 
 

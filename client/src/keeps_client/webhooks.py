@@ -32,12 +32,12 @@ def read_webhook(secret: str, headers: Mapping[str, str], body: bytes, *, tolera
         expected = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
         given = named["webhook-signature"].split(" ")
     except (KeyError, ValueError, binascii.Error):
-        raise UnauthenticatedError("this is no webhook of Keeps: its headers are missing or cannot be read") from None
+        raise UnauthenticatedError("this is not a webhook of Keeps: its headers are missing or invalid") from None
     if not any(hmac.compare_digest(expected.encode(), each.encode()) for each in given):
         raise UnauthenticatedError("the signature of this webhook is wrong")
     if abs(time.time() - timestamp) > tolerance_seconds:
-        raise UnauthenticatedError("this webhook was signed too long ago, or a clock is wrong")
+        raise UnauthenticatedError("the signature of this webhook is too old, or one of the clocks is wrong")
     try:
         return Event.model_validate_json(body)
     except ValidationError:
-        raise UnauthenticatedError("this webhook is signed, but is no event") from None
+        raise UnauthenticatedError("this webhook is signed, but does not contain an event") from None

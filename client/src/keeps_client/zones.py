@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import UTC, timedelta, timezone, tzinfo
-from typing import Annotated
 from zoneinfo import ZoneInfo
-
-from pydantic import AfterValidator, StringConstraints
 
 from keeps_client.errors import ValidationFailedError
 
@@ -41,11 +38,3 @@ def named_zone(name: str) -> str:
     except ValueError as error:
         raise ValidationFailedError(f"timezone: {error}") from None
     return name
-
-
-def _existing(name: str) -> str:
-    zone_of(name)
-    return name
-
-
-ZoneName = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_existing)]

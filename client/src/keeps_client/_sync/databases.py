@@ -35,10 +35,8 @@ class Databases(Doing):
         """Allow queries of tables of a database: `{"orders": ["id", "total"], "users": "*"}`. Needs the role admin.
 
         `url` (`postgresql://`, `mysql://`, `mariadb://`, `sqlite:////file`) is stored encrypted and never returned; use
-        a role
-        that may only read these tables. `samples`: columns of which three values may be shown to the LLM. `asked_by`:
-        the role
-        that a query needs.
+        a role that may only read these tables. `samples`: columns of which three values may be shown to the LLM.
+        `asked_by`: the role that a query needs.
 
         Raises NotConfiguredError if the server has no KEEPS_SECRET_KEYS, ForbiddenError if the database may not be
         reached.

@@ -34,9 +34,9 @@ class Events(Doing):
     def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> Iterator[Event]:
-        """Yield events as they happen, in order, without end: those after number `after`, or new ones.
+        """Yield events as they happen, in order and endlessly: those after number `after`, or new ones.
 
-        None is lost or repeated: if the connection ends, it is made again, and continues after the last event. Store
+        No event is lost or repeated: the client reconnects and continues after the last event. Store
         the `sequence` of the last one you handled, and subscribe after it. Raises the errors of the server.
         """
 

@@ -59,7 +59,7 @@ class Graph(Doing):
         )
 
     def get_entity(self, entity_id: Which, *, as_of: datetime | None = None) -> Entity:
-        """Return one entity; with `as_of`, as it was known then. Raises NotFoundError."""
+        """Return one entity; with `as_of`, as stored then. Raises NotFoundError."""
         return self._do(GET_ENTITY, entity_id=_id(entity_id, "entity_id"), as_of=as_of)
 
     def list_entities(
@@ -76,7 +76,7 @@ class Graph(Doing):
         return self._do(DELETE_ENTITY, entity_id=_id(entity_id, "entity_id"), hard=hard)
 
     def merge_entities(self, entity_id: Which, merged_id: Which) -> Entity:
-        """Merge two entities that are the same: the first takes over the names, edges and mentions of the second."""
+        """Merge two entities that are the same: the second's names, edges and mentions move to the first."""
         one, other = _id(entity_id, "entity_id"), _id(merged_id, "merged_id")
         return self._do(MERGE_ENTITIES, entity_id=one, merged_id=other)
 
@@ -101,8 +101,7 @@ class Graph(Doing):
         """Store a directed edge between two entities, given by id, name or object.
 
         The same edge with other properties ends the previous one, which `as_of` still shows. `exclusive` ends all other
-        edges
-        of this type from the same source, as for a current employer. `memory_id`: the memory that it comes from.
+        edges of this type from the same source, as for a current employer. `memory_id`: the memory that it comes from.
         """
         return self._do(
             ADD_RELATION,
@@ -128,7 +127,7 @@ class Graph(Doing):
     ) -> list[Relation]:
         """Return the edges of an entity, given by its id or name, that are true now, oldest first.
 
-        With `as_of`, return those that were known and true then.
+        With `as_of`, return those that were stored and true then.
         """
         which = _identity(entity_id)
         return self._do(
@@ -153,9 +152,9 @@ class Graph(Doing):
         relation_types: Sequence[str] | None = None,
         limit: int = 100,
     ) -> Traversal:
-        """Return what can be reached from an entity within `depth` steps, nearest first; or along a pattern.
+        """Return the entities reachable within `depth` steps, nearest first, or the paths that match a pattern.
 
-        An example of a pattern: `person -works_at-> org <-works_at- person`. `truncated`: there is more than `limit`.
+        Example of a pattern: `person -works_at-> org <-works_at- person`. `truncated`: there are more than `limit`.
         """
         return self._do(
             TRAVERSE,
@@ -198,11 +197,11 @@ class Graph(Doing):
         return self._do(ADD_MENTION, memory_id=memory_id, entity_id=_id(entity_id, "entity_id"))
 
     def remove_mention(self, memory_id: UUID | str, entity_id: Which) -> Mention:
-        """Record that a memory does not mention an entity. Later readings of the memory keep this."""
+        """Record that a memory does not mention an entity. Reading the memory again does not change this."""
         return self._do(REMOVE_MENTION, memory_id=memory_id, entity_id=_id(entity_id, "entity_id"))
 
     def read_entities(self, *, again: bool = False) -> Reading:
-        """Find entities in your own unread memories, by rules, without an LLM; with `again`, in all of them."""
+        """Find entities in your own unread memories, by rules or by the LLM; with `again`, in all of them."""
         return self._do(READ_ENTITIES, again=again)
 
 

@@ -47,9 +47,10 @@ class HttpAdmin(Admin):
     def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         return answer_of(endpoint, self._transport.send(call_of(endpoint, fields)))
 
-    def export_lines(self, *, user_id: str | None = None) -> list[str]:
+    def export_lines(self, *, user_id: str | None = None, tenant_id: str | None = None) -> list[str]:
         """Return the tenant's data, or one user's, as JSON lines."""
-        answer = self._transport.send(call("GET", "admin", "export", query={"user_id": user_id}))
+        place = ("admin", "export") if tenant_id is None else ("admin", "tenants", tenant_id, "export")
+        answer = self._transport.send(call("GET", *place, query={"user_id": user_id}))
         if answer.status >= 400:
             raise error_of(answer)
         # Not splitlines: a text may hold other line separators, such as U+2028, which JSON does not escape.
@@ -86,11 +87,10 @@ class MemoryClient(Memory, ContextKind):
 
     `token` is a JWT or an API key. Without one, `tenant_id`, `user_id` and `agent_id` identify the caller, which only a
     server with KEEPS_AUTH=none accepts (`user_id` also works with an API key that may act for any user). Calls are
-    retried
-    if nothing answered or the server asked to wait; writes carry an Idempotency-Key, so that retries do nothing twice.
-    `timezone` (such as "Europe/Berlin") is the user's time zone for calls without one.
-    A call over the rate limit waits at most `rate_wait_seconds` for the next minute, then raises RateLimitedError.
-    Connections stay open until `close`.
+    retried if nothing answered or the server asked to wait; writes carry an Idempotency-Key, so that a retry has no
+    further effect. `timezone` (such as "Europe/Berlin") is the user's time zone for calls without one. A call over the
+    rate limit waits at most `rate_wait_seconds` for the next minute, then raises RateLimitedError. Connections stay
+    open until `close`.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class MemoryClient(Memory, ContextKind):
         max_connections: int = 100,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
-            raise ValidationFailedError(f"{base_url!r} is no URL of a server; write http://host:port")
+            raise ValidationFailedError(f"{base_url!r} is not the URL of a server; write http://host:port")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         for name, value in (("tenant_id", tenant_id), ("user_id", user_id), ("agent_id", agent_id)):
             if value is not None:
@@ -123,7 +123,7 @@ class MemoryClient(Memory, ContextKind):
         self._admin = HttpAdmin(self._transport)
 
     def __repr__(self) -> str:
-        """Say where, and who asks; never a token."""
+        """Return the server and the caller, without the token."""
         return (
             f"<MemoryClient {shown_caller(self._transport.base_url, self._transport.headers, self._transport.query)}>"
         )
@@ -148,13 +148,13 @@ class MemoryClient(Memory, ContextKind):
         return self._admin
 
     def idempotent(self, key: str) -> AbstractContextManager[None]:
-        """Do each write inside the block once under this key, for 24 hours: see `Memory.idempotent`."""
+        """Run each write inside the block once under this key, for 24 hours: see `Memory.idempotent`."""
         return idempotent(key)
 
     def for_user(self, user_id: str) -> MemoryClient:
         """Return another user's memory over the same connections, which close with this client.
 
-        The server refuses what the token may not do.
+        The server refuses operations that the token does not allow.
         """
         other = copy(self)
         other._transport = self._transport.beside(*_of_user(self._transport.headers, named_id("user_id", user_id, 255)))
@@ -176,9 +176,9 @@ class MemoryClient(Memory, ContextKind):
     def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> Iterator[Event]:
-        """Yield events as they happen, in order, without end: those after number `after`, or new ones.
+        """Yield events as they happen, in order and endlessly: those after number `after`, or new ones.
 
-        None is lost or repeated: if the connection ends, it is made again, and continues after the last event. Store
+        No event is lost or repeated: the client reconnects and continues after the last event. Store
         the `sequence` of the last one you handled, and subscribe after it. Raises the errors of the server.
         """
         position = None if after is None else position_of(after)

@@ -22,7 +22,7 @@ from keeps_client.models.memories import ProcedureType, Role
 
 
 class Knowledge(Doing):
-    """Facts, events and skills. If no agent is named, the caller's is used."""
+    """Facts, events and skills. Without `agent_id`, the caller's agent is used."""
 
     def store_knowledge(
         self,
@@ -50,17 +50,17 @@ class Knowledge(Doing):
     ) -> Upserted:
         """Store a fact, or replace one of your own that is similar and has the same words.
 
-        `dedupe_threshold` is the lowest similarity (cosine). The words matter because the left knee is not the right
-        one, however similar the sentences are.
+        `dedupe_threshold` is the lowest similarity (cosine). The words matter because sentences about the left and the
+        right knee are similar but not the same fact.
         """
         return self._do(UPSERT_KNOWLEDGE, content=content, metadata=metadata, dedupe_threshold=dedupe_threshold)
 
     def query_knowledge(self, query: str, *, limit: int = 5, include_public: bool = True) -> list[SemanticItem]:
-        """Return the facts that answer best, best first: your own, and those that the tenant shares."""
+        """Return the facts that best answer the query, best first: your own and those that the tenant shares."""
         return self._do(QUERY_KNOWLEDGE, query=query, limit=limit, include_public=include_public)
 
     def search_knowledge(self, query: str, *, limit: int = 5) -> list[SemanticItem]:
-        """Return the facts that answer best, best first."""
+        """Return the facts that best answer the query, best first."""
         return self._do(SEARCH_KNOWLEDGE, q=query, limit=limit)
 
     def log_interaction(

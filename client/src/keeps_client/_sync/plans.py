@@ -43,8 +43,7 @@ class Plans(Doing):
         """Store the state machine of a plan; create the plan if it does not exist. Fields not given stay.
 
         `context` holds several of the fields at once; its other entries go into `state`. With `visibility` `tenant`,
-        every user
-        of the tenant may read, change and delete it by its id.
+        every user of the tenant may read, change and delete it by its id.
         """
         return self._do(
             STORE_PLAN_CONTEXT,

@@ -41,8 +41,7 @@ class Tasks(Doing):
         """Store delegated work, replacing an existing task, so that any process that gets the result can continue.
 
         `context` holds several of the fields at once; its other entries go into `state`. With `visibility` `tenant`,
-        every user
-        of the tenant may read, change and delete it by its id.
+        every user of the tenant may read, change and delete it by its id.
         """
         return self._do(
             STORE_TASK_CONTEXT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import AbstractContextManager
+from typing import cast
 
 from keeps_client._sync.admin import Admin
 from keeps_client._sync.context import Context
@@ -12,28 +13,20 @@ from keeps_client._sync.conversations import Conversations
 from keeps_client._sync.databases import Databases
 from keeps_client._sync.events import Events
 from keeps_client._sync.folders import Folders
-from keeps_client._sync.items import Items
+from keeps_client._sync.graph import Graph
+from keeps_client._sync.groups import GROUPS, Group, State, methods_of
 from keeps_client._sync.knowledge import Knowledge
 from keeps_client._sync.memories import Memories
 from keeps_client._sync.operations import Operations
-from keeps_client._sync.plans import Plans
 from keeps_client._sync.providers import Providers
-from keeps_client._sync.sessions import Sessions
-from keeps_client._sync.tasks import Tasks
+from keeps_client._sync.requests import Requests
 from keeps_client._sync.tools import Tools
-from keeps_client._sync.transcripts import Transcripts
-from keeps_client._sync.working import Working
 
 
 class Memory(
     Memories,
     Knowledge,
-    Working,
-    Tasks,
-    Plans,
-    Sessions,
-    Transcripts,
-    Items,
+    State,
     Conversations,
     Folders,
     Databases,
@@ -42,18 +35,61 @@ class Memory(
     Events,
     Providers,
     Operations,
+    Requests,
 ):
-    """All methods of a user. `admin` has those of an administrator."""
+    """All methods of a user. `admin` has those of an administrator.
+
+    Most agents need `remember`, `recall`, `context` and `store_exchange`. The rest is in groups, such as `graph` and
+    `state`; each of its methods is also a method of the memory itself.
+    """
+
+    def __dir__(self) -> list[str]:
+        """Return the names without those that are in groups."""
+        grouped = {name for group in GROUPS for name in methods_of(group)}
+        return [name for name in super().__dir__() if name not in grouped]
+
+    @property
+    def state(self) -> State:
+        """Working memory, task contexts, plans, sessions, transcripts, and items."""
+        return cast("State", Group(self, "state"))
+
+    @property
+    def documents(self) -> Folders:
+        """Documents that are searched and cited."""
+        return cast("Folders", Group(self, "documents"))
+
+    @property
+    def graph(self) -> Graph:
+        """Entities and relations."""
+        return cast("Graph", Group(self, "graph"))
+
+    @property
+    def databases(self) -> Databases:
+        """Databases that are asked by SQL or in plain language."""
+        return cast("Databases", Group(self, "databases"))
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Semantic, episodic and procedural memory by CoALA's names."""
+        return cast("Knowledge", Group(self, "knowledge"))
+
+    @property
+    def tools(self) -> Tools:
+        """Tools that agents can call."""
+        return cast("Tools", Group(self, "tools"))
+
+    @property
+    def providers(self) -> Providers:
+        """Memory providers beside the database."""
+        return cast("Providers", Group(self, "providers"))
 
     @abstractmethod
     def idempotent(self, key: str) -> AbstractContextManager[None]:
-        """Do each write inside the block once under this key, for 24 hours.
+        """Run each write inside the block once under this key, for 24 hours.
 
         Running the block again after a failure completes it: writes that were done return their first answers. A write
-        and its
-        record are one transaction. Each write is identified by its arguments: the same key with other arguments is
-        another
-        write.
+        and its record are one transaction. Each write is identified by its arguments: the same key with other arguments
+        is another write.
 
             with memory.idempotent("order-77"):
                 memory.remember("Alice ordered a bicycle.")

@@ -69,9 +69,8 @@ def memory_of(given: Memory | HasMemory) -> Memory:
 class WorkflowState:
     """The shared state of a plan: named values and an action history, each a key of its working memory.
 
-    state = WorkflowState(memory, plan_id)
-    state.record_action("research.requested")
-    state.set("findings", ["…"])          # read it as memory.retrieve("findings", plan_id)
+    state = WorkflowState(memory, plan_id) state.record_action("research.requested") state.set("findings",
+    ["…"])          # read it as memory.retrieve("findings", plan_id)
 
     Each change is one statement in the database, so any number of agents may make changes at once.
     """
@@ -167,9 +166,9 @@ class ResultContext:
 class TaskContext:
     """A delegated task: `save` it before delegating, `restore` it when a result arrives, `complete` it at the end.
 
-    task = TaskContext(memory, "task-1", event_type="research.requested", data={"topic": "bees"})
-    task.delegate("sub-1", event_type="web.search.requested")     # then publish the event, on any bus
-    task = TaskContext.restore_by_subtask(memory, "sub-1")         # in any process that receives the result
+    task = TaskContext(memory, "task-1", event_type="research.requested", data={"topic": "bees"}) await
+    task.delegate("sub-1", event_type="web.search.requested")     # then publish the event, on any bus task = await
+    TaskContext.restore_by_subtask(memory, "sub-1")         # in any process that receives the result await
     task.complete()
     """
 

@@ -29,12 +29,16 @@ from keeps_client.models import (
 )
 from keeps_client.models.access import (
     ERASE_TENANT,
+    ERASE_TENANT_USER,
     ERASE_USER,
     LIST_KEYS,
+    LIST_TENANT_KEYS,
+    LIST_TENANT_USERS,
     LIST_TENANTS,
     MAKE_KEY,
     MAKE_TENANT_KEY,
     REVOKE_KEY,
+    REVOKE_TENANT_KEY,
     SET_QUOTA,
 )
 from keeps_client.models.events import (
@@ -53,7 +57,10 @@ from keeps_client.models.transcripts import LIST_ALL_TRANSCRIPTS
 
 
 class Admin(Doing):
-    """Keys, erasure, export and import of a tenant (role admin); tenants and quotas (role operator)."""
+    """Keys, erasure, export and import of a tenant (role admin); tenants and quotas (role operator).
+
+    `tenant_id`: another tenant than your own, for operators.
+    """
 
     async def make_key(
         self,
@@ -65,7 +72,7 @@ class Admin(Doing):
         expires_at: datetime | None = None,
         tenant_id: str | None = None,
     ) -> MadeKey:
-        """Create a key. Its secret is shown only once. `tenant_id`: another or a new tenant, for operators."""
+        """Create a key. Its secret is shown only once. With `tenant_id` it may be the first of a new tenant."""
         fields = {
             "name": name,
             "roles": tuple(roles),
@@ -77,20 +84,30 @@ class Admin(Doing):
             return await self._do(MAKE_KEY, **fields)
         return await self._do(MAKE_TENANT_KEY, tenant_id=tenant_id, **fields)
 
-    async def list_keys(self) -> list[KeyInfo]:
+    async def list_keys(self, *, tenant_id: str | None = None) -> list[KeyInfo]:
         """Return the tenant's keys, newest first."""
-        return await self._do(LIST_KEYS)
+        if tenant_id is None:
+            return await self._do(LIST_KEYS)
+        return await self._do(LIST_TENANT_KEYS, tenant_id=tenant_id)
 
-    async def revoke_key(self, key_id: UUID | str) -> KeyInfo:
+    async def revoke_key(self, key_id: UUID | str, *, tenant_id: str | None = None) -> KeyInfo:
         """Revoke a key; it is refused everywhere within 10 seconds."""
-        return await self._do(REVOKE_KEY, key_id=key_id)
+        if tenant_id is None:
+            return await self._do(REVOKE_KEY, key_id=key_id)
+        return await self._do(REVOKE_TENANT_KEY, tenant_id=tenant_id, key_id=key_id)
 
-    async def erase_user(self, user_id: str) -> ErasureReceipt:
+    async def list_users(self, tenant_id: str, *, after: str = "", limit: int = 1_000) -> list[str]:
+        """Return the users of a tenant by id. `after`: the last user of the previous page."""
+        return await self._do(LIST_TENANT_USERS, tenant_id=tenant_id, after=after, limit=limit)
+
+    async def erase_user(self, user_id: str, *, tenant_id: str | None = None) -> ErasureReceipt:
         """Erase a user of the tenant permanently. The receipt counts what was removed."""
-        return await self._do(ERASE_USER, user_id=user_id)
+        if tenant_id is None:
+            return await self._do(ERASE_USER, user_id=user_id)
+        return await self._do(ERASE_TENANT_USER, tenant_id=tenant_id, user_id=user_id)
 
     async def erase_tenant(self, tenant_id: str) -> ErasureReceipt:
-        """Erase your own tenant, or as operator any, permanently."""
+        """Permanently erase your own tenant, or any tenant as operator."""
         return await self._do(ERASE_TENANT, tenant_id=tenant_id)
 
     async def list_transcripts(self, app: str, *, limit: int = 100, cursor: str | None = None) -> Page[TranscriptInfo]:
@@ -106,7 +123,7 @@ class Admin(Doing):
         return await self._do(LIST_TENANTS, after=after, limit=limit)
 
     async def set_quota(self, tenant_id: str, **limits: int | None) -> TenantInfo:
-        """Set a tenant's limits: `max_memories`, `max_bytes`. Limits not given stay; None removes a limit."""
+        """Set a tenant's limits: `max_memories`, `max_bytes`. Omitted limits stay; None removes a limit."""
         return await self._do(SET_QUOTA, tenant_id=tenant_id, body=limits)
 
     async def verify_events(self) -> Verification:
@@ -154,12 +171,12 @@ class Admin(Doing):
         return await self._do(RETRY_JOBS, job_id=job_id)
 
     @abstractmethod
-    async def export_lines(self, *, user_id: str | None = None) -> list[str]:
+    async def export_lines(self, *, user_id: str | None = None, tenant_id: str | None = None) -> list[str]:
         """Return the tenant's data, or one user's, as JSON lines."""
 
     @abstractmethod
     async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines with their ids; existing data stays as it is.
 
-        With `dry_run` nothing is stored: the answer reports what would be.
+        With `dry_run` nothing is stored: the result says what would be.
         """

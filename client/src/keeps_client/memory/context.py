@@ -1,4 +1,4 @@
-"""Context for prompts, sources, and statistics of a memory."""
+"""Context for prompts, sources, and statistics of memories."""
 
 from __future__ import annotations
 
@@ -35,13 +35,11 @@ class Context(Doing):
     ) -> ContextResult:
         """Return the context for a prompt: `text` is Markdown within `budget_tokens`, `sections` its parts.
 
-        Put `text` before the question; parts of it that come back in an exchange are not stored again. `sections`: only
-        these,
-        of session, long_term, temporal, conversations, activity, skills, knowledge, and of documents, which are
-        included only
-        on request. `timezone`: the user's time zone, as an IANA name ("Europe/Berlin") or a UTC offset ("+02:00");
-        "yesterday"
-        and the days in the text refer to it.
+        Put `stable` at the start of the prompt and `volatile` before the message. `text` is the whole context as one
+        part; if an exchange sends parts of it back, they are not stored again. `sections`: only these, of session,
+        long_term, temporal, conversations, activity, skills, knowledge, and of documents, which are included only on
+        request. `timezone`: the user's time zone, as an IANA name ("Europe/Berlin") or a UTC offset ("+02:00");
+        "yesterday" and the dates in the text refer to it.
         """
         return await self._do(
             BUILD_CONTEXT,
@@ -70,7 +68,7 @@ class Context(Doing):
         return await self._do(REMOVE_SOURCE, name=name)
 
     async def insights(self) -> Insights:
-        """Return statistics of your own memory: totals, growth, usage, decay ahead, junk, storage, index lag."""
+        """Return statistics of your own memories: totals, growth, usage, expected decay, junk, storage, index lag."""
         return await self._do(GET_INSIGHTS)
 
     async def audit_junk(self) -> JunkAudit:

@@ -9,6 +9,7 @@ from typing import BinaryIO
 from uuid import UUID
 
 from keeps_client.checked import validated
+from keeps_client.errors import ValidationFailedError
 from keeps_client.memory.base import Doing
 from keeps_client.models import (
     Document,
@@ -36,7 +37,7 @@ class Documents(Doing):
 
     async def add_document(
         self,
-        text: str | None = None,
+        text: str | PathLike[str] | None = None,
         *,
         file: str | PathLike[str] | None = None,
         data: bytes | None = None,
@@ -53,17 +54,16 @@ class Documents(Doing):
     ) -> DocumentReceipt:
         """Add a document: one of `text` (Markdown), `file`, `data` or `stream`, of at most 50 MiB.
 
-        The ending of `name` (by default the file's) sets the format, else `media_type`.
+        A `Path` as `text` is a file.
 
-        Everybody in the tenant may read it, unless `visibility` is "private". A document with the `source` of an
-        existing one
-        (for a file, its absolute path) is a new version and replaces it atomically. `replaces`: the previous source of
-        a
-        renamed document. `passage_tokens`: maximum length of a passage, 64 to 508, by default 256.
+        The extension of `name` (by default the file's) sets the format, otherwise `media_type`.
+
+        Everyone in the tenant may read it, unless `visibility` is "private". A document with the `source` of an
+        existing one (for a file, its absolute path) is a new version and replaces it atomically. `replaces`: the
+        previous source of a renamed document. `passage_tokens`: maximum length of a passage, 64 to 508, by default 256.
 
         Raises ValidationFailedError with the reason if the document is refused, and NotConfiguredError if its format
-        needs an
-        extra.
+        needs an extra.
         """
         fields = given(
             title=title,
@@ -74,6 +74,10 @@ class Documents(Doing):
             replaces=replaces,
             passage_tokens=passage_tokens,
         )
+        if isinstance(text, PathLike):
+            if file is not None:
+                raise ValidationFailedError("give a document as one of text, file, data or stream")
+            text, file = None, text
         if file is not None and source is None:
             fields["source"] = whole_path(file)
         new = validated(NewDocument, fields)
@@ -106,9 +110,9 @@ class Documents(Doing):
         return await self._do(DELETE_DOCUMENT, document_id=as_uuid(document_id, "document_id"), hard=hard)
 
     async def search_documents(self, query: str, *, limit: int = 10, tags: Sequence[str] | None = None) -> DocumentHits:
-        """Upload a document."""
+        """Return the passages that best answer a query, best first."""
         return await self._do(SEARCH_DOCUMENTS, query=query, limit=limit, tags=listed(tags))
 
     @abstractmethod
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
-        """Send a document to the place where it is read."""
+        """Upload a document."""

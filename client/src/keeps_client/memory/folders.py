@@ -46,15 +46,16 @@ class Folders(Documents, Graph):
         """Synchronize your own documents with a folder; only changes are sent.
 
         Their sources begin with `name`, or the folder's path. Files that `.gitignore` names, hidden files and links are
-        left out. A file that moved keeps its document; one that is gone loses it with `prune`. An interrupted run can
-        be repeated. Files in Open Knowledge Format bring their front matter as metadata, and their links as edges of
-        the graph. Raises ValidationFailedError if `prune` would remove every document because there is no file.
+        left out. A moved file keeps its document; the document of a deleted file is deleted with `prune`. An
+        interrupted run can be repeated. Files in Open Knowledge Format bring their front matter as metadata, and their
+        links as edges of the graph. Raises ValidationFailedError if `prune` would remove every document because there
+        is no file.
         """
         files = await asyncio.to_thread(files_of, Path(folder))
         prefix = f"{name.rstrip('/') if name else files.root.as_posix()}/"
         docs = await self._held(prefix)
         if prune and docs and not files.hashes:
-            raise ValidationFailedError(f"{str(files.root)!r} holds no known file; all {len(docs)} documents would go")
+            raise ValidationFailedError(f"{str(files.root)!r} has no readable file; prune would delete all {len(docs)}")
         lost = {each.sha256: path for path, each in docs.items() if path not in files.hashes}
         stored = {path: (each.document_id, each.title) for path, each in docs.items() if path in files.hashes}
         concepts: dict[str, Concept] = {}

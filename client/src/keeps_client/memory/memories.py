@@ -71,20 +71,17 @@ class Memories(Doing):
     ) -> Receipt:
         """Store one memory; return when it is committed.
 
-        The same content again is `unchanged`; the same namespace and key is `updated`, and the old truth stays readable
-        with
-        `recall(include_superseded=True)` or `recall(as_of=…)`. `index="later"` computes the vector in the background,
-        as does
-        an unavailable model; until then the memory is found by its words. `infer` is refused: facts are read in
-        conversations
-        (`store_exchange`).
+        The same content again is `unchanged`; the same namespace and key is `updated`, and the old version stays
+        readable with `recall(include_superseded=True)` or `recall(as_of=…)`. `index="later"` computes the vector in the
+        background, as does an unavailable model; until then recall matches its words only. `infer` is refused:
+        `store_exchange` extracts facts.
 
         Raises ValidationFailedError (nothing is stored), ConflictError (`if_version`), UnavailableError.
         """
         if infer:
             raise ValidationFailedError(
-                "infer=True is not possible for a single memory; store_exchange reads facts in what is said, with an"
-                " LLM where there is one"
+                "infer=True does not apply to a single memory; store_exchange extracts facts from messages, with an"
+                " LLM if one is configured"
             )
         named: dict[str, Any] = {
             "kind": kind,
@@ -130,15 +127,14 @@ class Memories(Doing):
             return []
         if len(news) > MAX_BATCH_ITEMS:
             raise ValidationFailedError(
-                f"a batch has at most {MAX_BATCH_ITEMS:,} items, this one {len(news):,}; split it"
+                f"a batch has at most {MAX_BATCH_ITEMS:,} items, and this one has {len(news):,}; split it"
             )
         soon: Index = "now" if len(news) <= MANY else "later"
         return await self._do(REMEMBER_MANY, items=news, index=soon if index is None else index)
 
     async def get(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> Memory:
-        """Return one memory by id, also a forgotten or superseded one; with `as_of`, as it was known then.
-
-        Raises NotFoundError, also for another user's memory.
+        """Return one memory by id, also a forgotten or superseded one; with `as_of`, as stored then. Raises
+        NotFoundError, also for another user's memory.
         """
         return await self._do(GET_MEMORY, memory_id=memory_id, as_of=as_of)
 
@@ -179,19 +175,18 @@ class Memories(Doing):
     ) -> Receipt:
         """Forget a memory by id or by key: it is hidden immediately, and can be restored for 30 days.
 
-        `hard` permanently removes it, its older truths, their vectors and the contents of their events. Raises
-        ConflictError
-        (`if_version`), and UnavailableError if a provider may still have it: nothing is forgotten before all providers
-        can.
+        `hard` permanently removes it, its older versions, their vectors and the contents of their events. Raises
+        ConflictError (`if_version`), and UnavailableError if a provider may still have it: nothing is forgotten unless
+        all providers can forget it.
         """
         if memory_id is not None:
             return await self._do(FORGET_MEMORY, memory_id=memory_id, hard=hard, if_version=if_version)
         if namespace is None or key is None:
-            raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
+            raise ValidationFailedError("name the memory to forget: a memory_id, or a namespace and a key")
         return await self._do(FORGET_KEY, namespace=namespace, key=key, hard=hard, if_version=if_version)
 
     async def move_keys(self, namespace: str, key: str, to: str) -> KeysChanged:
-        """Move a key, and all keys below it (`key/…`), with their older truths, all or none.
+        """Move a key, and all keys below it (`key/…`), with their older versions, all or none.
 
         Raises NotFoundError, and ConflictError if the target is occupied.
         """
@@ -240,15 +235,12 @@ class Memories(Doing):
         rerank: bool | None = None,
         explain: bool = False,
     ) -> RecallResult:
-        """Return the memories that best answer `query`, best first: those that are true now, unless requested
-        otherwise.
+        """Return the memories that best answer `query`, best first: by default those that are true now.
 
-        `since` and `until` limit the time at which a memory became true. `as_of` returns what was true and known then,
-        including what was changed or forgotten since; `valid_at` returns what was true then, as known now. `timezone`:
-        the time
-        zone of dates in the question. `rerank=False` omits late interaction and the reranker. `explain` adds to each
-        hit every
-        number of its score. Raises ValidationFailedError for unknown fields in `filters`.
+        `since` and `until` limit the time at which a memory became true. `as_of` returns memories as stored then,
+        including those changed or forgotten since; `valid_at` returns memories that were true then, as stored now.
+        `timezone`: the time zone of dates in the question. `rerank=False` omits late interaction and the reranker.
+        `explain` adds the parts of each hit's score. Raises ValidationFailedError for unknown fields in `filters`.
         """
         return await self._do(
             RECALL,

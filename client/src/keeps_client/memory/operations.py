@@ -26,7 +26,7 @@ class Operations(Doing):
         return await self._do(GET_OPERATION, operation_id=operation_id)
 
     async def undo(self, operation_id: UUID | str) -> Operation:
-        """Undo an operation for the whole tenant, as one (role admin); rows changed since are left alone.
+        """Undo an operation for the whole tenant, as one (role admin); rows changed since stay as they are.
 
         Raises ConflictError after 30 days, and NotFoundError.
         """

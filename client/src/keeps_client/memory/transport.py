@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator
-from typing import NoReturn
-
-import aiohttp
-from yarl import URL
+from copy import copy
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from keeps_client._requests import RATE_WAIT_SECONDS, Answer, Call, asked, error_of, wait_seconds
 from keeps_client.errors import UnavailableError
 
+if TYPE_CHECKING:
+    import aiohttp
+
 STREAM_SECONDS = 60.0
 WRONG_WITH = (
-    "this client is async: write `async with MemoryClient(…) as memory`, or take the one without async:"
-    " `from keeps_client.sync import MemoryClient`"
+    "this client is async: write `async with MemoryClient(…) as memory`, or use the sync client: `from"
+    " keeps_client.sync import MemoryClient`"
 )
 PIECE_BYTES = 1 << 19
 
@@ -32,7 +33,10 @@ class ContextKind:
 
 
 class Transport:
-    """Sends calls, and retries them if useful. Proxies and certificates come from the environment."""
+    """Sends calls, and retries them if useful. Proxies and certificates come from the environment.
+
+    aiohttp is imported by the first call: it takes longer than the rest of the client.
+    """
 
     def __init__(
         self,
@@ -47,18 +51,16 @@ class Transport:
         self._base_url = base_url
         self._headers = headers
         self._query = query
-        self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         self._timeout_seconds, self._max_connections = timeout_seconds, max_connections
         self._rate_wait_seconds = rate_wait_seconds
         self._session: aiohttp.ClientSession | None = None
         self._connections = self
         """The transport whose session is used."""
 
-    def beside(self, headers: dict[str, str], query: str) -> Transport:
+    def beside(self, headers: dict[str, str], query: str) -> Self:
         """Return a transport with other headers over the same connections. It need not be closed."""
-        limits = self._timeout_seconds, self._max_connections
-        other = Transport(self._base_url, headers, *limits, query, self._rate_wait_seconds)
-        other._connections = self._connections
+        other = copy(self)
+        other._headers, other._query, other._session = headers, query, None
         return other
 
     @property
@@ -86,22 +88,26 @@ class Transport:
             failure: Exception | None = None
             try:
                 answer = await self._once(call)
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                failure = error
+            except (TimeoutError, OSError) as error:
+                failure = error.__cause__ if isinstance(error.__cause__, Exception) else error
             seconds = wait_seconds(attempt, answer, self._rate_wait_seconds) if call.repeatable else None
             if seconds is None:
                 if answer is None:
-                    raise UnavailableError(
-                        f"{self._base_url} does not answer ({type(failure).__name__}); is Keeps serving there?"
-                    ) from None
+                    raise UnavailableError(self._unanswered(failure)) from None
                 return answer
             await asyncio.sleep(seconds)
+
+    def _unanswered(self, failure: Exception | None) -> str:
+        """Return what to tell the caller when nothing answered."""
+        return f"{self._base_url} does not answer ({type(failure).__name__}); check that Keeps is running there"
 
     async def stream(self, call: Call) -> AsyncIterator[bytes]:
         """Yield the body of an endless response as it arrives.
 
         Raises UnavailableError when it ends too soon or is silent for a minute, and the error that the server names.
         """
+        import aiohttp
+
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=STREAM_SECONDS)
         try:
             async with self._request(call, timeout) as response:
@@ -122,11 +128,19 @@ class Transport:
             self._session = None
 
     async def _once(self, call: Call) -> Answer:
-        async with self._request(call, self._timeout) as response:
-            body = await response.read()
+        """Send a call once. Raises OSError or TimeoutError when nothing answers."""
+        import aiohttp
+
+        try:
+            async with self._request(call, aiohttp.ClientTimeout(total=self._timeout_seconds)) as response:
+                body = await response.read()
+        except aiohttp.ClientError as error:
+            raise ConnectionError(str(error)) from error
         return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, body)
 
     def _request(self, call: Call, timeout: aiohttp.ClientTimeout) -> aiohttp.client._RequestContextManager:  # pyright: ignore[reportPrivateUsage]
+        from yarl import URL
+
         headers = {**self._headers, **call.headers}
         if call.body is not None:
             headers["Content-Type"] = call.media_type
@@ -138,7 +152,9 @@ class Transport:
         )
 
     def _opened(self) -> aiohttp.ClientSession:
+        import aiohttp
+
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=self._max_connections)
-            self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout, trust_env=True)
+            self._session = aiohttp.ClientSession(connector=connector, trust_env=True)
         return self._session

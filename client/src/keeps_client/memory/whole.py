@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import AbstractContextManager
+from typing import cast
 
 from keeps_client.memory.admin import Admin
 from keeps_client.memory.context import Context
@@ -11,28 +12,20 @@ from keeps_client.memory.conversations import Conversations
 from keeps_client.memory.databases import Databases
 from keeps_client.memory.events import Events
 from keeps_client.memory.folders import Folders
-from keeps_client.memory.items import Items
+from keeps_client.memory.graph import Graph
+from keeps_client.memory.groups import GROUPS, Group, State, methods_of
 from keeps_client.memory.knowledge import Knowledge
 from keeps_client.memory.memories import Memories
 from keeps_client.memory.operations import Operations
-from keeps_client.memory.plans import Plans
 from keeps_client.memory.providers import Providers
-from keeps_client.memory.sessions import Sessions
-from keeps_client.memory.tasks import Tasks
+from keeps_client.memory.requests import Requests
 from keeps_client.memory.tools import Tools
-from keeps_client.memory.transcripts import Transcripts
-from keeps_client.memory.working import Working
 
 
 class Memory(
     Memories,
     Knowledge,
-    Working,
-    Tasks,
-    Plans,
-    Sessions,
-    Transcripts,
-    Items,
+    State,
     Conversations,
     Folders,
     Databases,
@@ -41,18 +34,61 @@ class Memory(
     Events,
     Providers,
     Operations,
+    Requests,
 ):
-    """All methods of a user. `admin` has those of an administrator."""
+    """All methods of a user. `admin` has those of an administrator.
+
+    Most agents need `remember`, `recall`, `context` and `store_exchange`. The rest is in groups, such as `graph` and
+    `state`; each of its methods is also a method of the memory itself.
+    """
+
+    def __dir__(self) -> list[str]:
+        """Return the names without those that are in groups."""
+        grouped = {name for group in GROUPS for name in methods_of(group)}
+        return [name for name in super().__dir__() if name not in grouped]
+
+    @property
+    def state(self) -> State:
+        """Working memory, task contexts, plans, sessions, transcripts, and items."""
+        return cast("State", Group(self, "state"))
+
+    @property
+    def documents(self) -> Folders:
+        """Documents that are searched and cited."""
+        return cast("Folders", Group(self, "documents"))
+
+    @property
+    def graph(self) -> Graph:
+        """Entities and relations."""
+        return cast("Graph", Group(self, "graph"))
+
+    @property
+    def databases(self) -> Databases:
+        """Databases that are asked by SQL or in plain language."""
+        return cast("Databases", Group(self, "databases"))
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Semantic, episodic and procedural memory by CoALA's names."""
+        return cast("Knowledge", Group(self, "knowledge"))
+
+    @property
+    def tools(self) -> Tools:
+        """Tools that agents can call."""
+        return cast("Tools", Group(self, "tools"))
+
+    @property
+    def providers(self) -> Providers:
+        """Memory providers beside the database."""
+        return cast("Providers", Group(self, "providers"))
 
     @abstractmethod
     def idempotent(self, key: str) -> AbstractContextManager[None]:
-        """Do each write inside the block once under this key, for 24 hours.
+        """Run each write inside the block once under this key, for 24 hours.
 
         Running the block again after a failure completes it: writes that were done return their first answers. A write
-        and its
-        record are one transaction. Each write is identified by its arguments: the same key with other arguments is
-        another
-        write.
+        and its record are one transaction. Each write is identified by its arguments: the same key with other arguments
+        is another write.
 
             with memory.idempotent("order-77"):
                 await memory.remember("Alice ordered a bicycle.")

@@ -115,6 +115,7 @@ from keeps_client.models.plans import (
 )
 from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderCapabilities, ProviderInfo, Rebuilt, Tier
 from keeps_client.models.recall import Explanation, Filters, Hit, Passage, RecallRequest, RecallResult
+from keeps_client.models.requests import LoggedHit, LoggedRequest, RequestDetail
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
 from keeps_client.models.tools import NewTool, Tool, ToolsImported
@@ -201,6 +202,8 @@ __all__ = [
     "ListKeys",
     "ListNamespaces",
     "LogRetention",
+    "LoggedHit",
+    "LoggedRequest",
     "MadeKey",
     "MadeWebhook",
     "Memory",
@@ -262,6 +265,7 @@ __all__ = [
     "Relation",
     "RemovedEntry",
     "ReplayedTable",
+    "RequestDetail",
     "RoleName",
     "SearchItems",
     "SemanticItem",

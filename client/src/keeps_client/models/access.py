@@ -16,7 +16,9 @@ RoleName = Literal["reader", "writer", "admin", "operator"]
 
 
 class NewKey(Wire):
-    """A key to make. Without `user_id` it may act for any user of the tenant, who is named by `X-User-ID`."""
+    """A key to create. Without `user_id`, it may act for any user of the tenant; each call names the user with
+    `X-User-ID`.
+    """
 
     name: Label
     user_id: Label | None = None
@@ -43,7 +45,7 @@ class KeyInfo(Wire):
 
 
 class MadeKey(KeyInfo):
-    """A new key with its secret, which is shown only this once."""
+    """A new key with its secret, which is shown only once."""
 
     secret: str = Field(repr=False)
 
@@ -71,11 +73,11 @@ class TenantInfo(Wire):
     max_bytes: int | None = None
     created_at: datetime
     cell: str = "main"
-    """The PostgreSQL that it is on, where there are several."""
+    """The cell that has its rows, if there are several PostgreSQL servers."""
 
 
 class Quota(Wire):
-    """The limits of a tenant. A limit that is not given stays; None: no limit."""
+    """The limits of a tenant. An omitted limit stays; None: no limit."""
 
     max_memories: Annotated[int, Field(ge=0, le=2**62)] | None = None
     max_bytes: Annotated[int, Field(ge=0, le=2**62)] | None = None
@@ -84,7 +86,7 @@ class Quota(Wire):
 class ImportSummary(Wire):
     """The result of an import, by lines.
 
-    `unchanged`: what is there already; `differs`: what is there with other values, which stay as they are.
+    `unchanged`: lines that are already stored; `differs`: lines whose stored values differ and stay.
     """
 
     stored: int
@@ -106,6 +108,22 @@ class TenantId(Wire):
     tenant_id: Id
 
 
+class TenantUserId(Wire):
+    tenant_id: Id
+    user_id: Id
+
+
+class TenantKeyId(Wire):
+    tenant_id: Id
+    key_id: UUID
+
+
+class TenantUsersQuery(Wire):
+    tenant_id: Id
+    after: Annotated[Text, Field(max_length=255)] = ""
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 1_000
+
+
 class TenantQuery(Wire):
     after: Annotated[Text, Field(max_length=64)] = ""
     limit: Annotated[int, Field(ge=1, le=1_000)] = 100
@@ -118,7 +136,7 @@ MAKE_KEY = Endpoint(
     "admin",
     "administration",
     MadeKey,
-    "Make a key. The answer holds the secret, which is shown this once.",
+    "Create a key. The answer contains the secret, which is shown only once.",
     body=NewKey,
     status=201,
     repeatable=False,
@@ -130,7 +148,7 @@ MAKE_TENANT_KEY = Endpoint(
     "admin",
     "administration",
     MadeKey,
-    "Make a key of one's own tenant, or as operator of any, also the first of a new tenant.",
+    "Create a key of your own tenant. Operators can create one for any tenant, including the first of a new one.",
     params=TenantId,
     body=NewKey,
     status=201,
@@ -143,7 +161,7 @@ LIST_KEYS = Endpoint(
     "admin",
     "administration",
     list[KeyInfo],
-    "The tenant's keys, newest first, without their secrets.",
+    "List the tenant's keys, newest first, without their secrets.",
 )
 REVOKE_KEY = Endpoint(
     "revoke_key",
@@ -152,8 +170,50 @@ REVOKE_KEY = Endpoint(
     "admin",
     "administration",
     KeyInfo,
-    "Revoke a key: here at once, by other servers within 10 seconds.",
+    "Revoke a key: immediately on this server, within 10 seconds on others.",
     params=KeyId,
+)
+LIST_TENANT_KEYS = Endpoint(
+    "list_tenant_keys",
+    "GET",
+    "/v1/admin/tenants/{tenant_id}/keys",
+    "admin",
+    "administration",
+    list[KeyInfo],
+    "List the keys of your own tenant, or of any tenant as operator, newest first, without their secrets.",
+    params=TenantId,
+)
+REVOKE_TENANT_KEY = Endpoint(
+    "revoke_tenant_key",
+    "DELETE",
+    "/v1/admin/tenants/{tenant_id}/keys/{key_id}",
+    "admin",
+    "administration",
+    KeyInfo,
+    "Revoke a key of your own tenant, or of any tenant as operator.",
+    params=TenantKeyId,
+)
+LIST_TENANT_USERS = Endpoint(
+    "list_tenant_users",
+    "GET",
+    "/v1/admin/tenants/{tenant_id}/users",
+    "admin",
+    "administration",
+    list[str],
+    "List the users of your own tenant, or of any tenant as operator, by id. `after`: the last user of the previous"
+    " page.",
+    params=TenantUsersQuery,
+)
+ERASE_TENANT_USER = Endpoint(
+    "erase_tenant_user",
+    "DELETE",
+    "/v1/admin/tenants/{tenant_id}/users/{user_id}",
+    "admin",
+    "administration",
+    ErasureReceipt,
+    "Erase a user of your own tenant, or of any tenant as operator, as `DELETE /v1/admin/users/{user_id}` does.",
+    params=TenantUserId,
+    repeatable=False,
 )
 ERASE_USER = Endpoint(
     "erase_user",
@@ -162,7 +222,7 @@ ERASE_USER = Endpoint(
     "admin",
     "administration",
     ErasureReceipt,
-    "Erase a user of the tenant: rows, vectors, state, keys, and what the log says. The receipt is counted.",
+    "Erase a user of the tenant: rows, vectors, state, keys, and the contents of events. Returns a counted receipt.",
     params=UserId,
     repeatable=False,
 )
@@ -173,7 +233,7 @@ LIST_TENANTS = Endpoint(
     "operator",
     "administration",
     list[TenantInfo],
-    "Tenants by id, with what they hold. For operators.",
+    "List tenants by id, with their usage. For operators.",
     params=TenantQuery,
 )
 SET_QUOTA = Endpoint(
@@ -183,7 +243,7 @@ SET_QUOTA = Endpoint(
     "operator",
     "administration",
     TenantInfo,
-    "Set what a tenant may hold. For operators.",
+    "Set the quota of a tenant. For operators.",
     params=TenantId,
     body=Quota,
 )
@@ -194,7 +254,7 @@ ERASE_TENANT = Endpoint(
     "admin",
     "administration",
     ErasureReceipt,
-    "Erase one's own tenant, or as operator any: every row of every user, the log and the keys.",
+    "Erase your own tenant, or any tenant as operator: every row of every user, the log and the keys.",
     params=TenantId,
     repeatable=False,
 )

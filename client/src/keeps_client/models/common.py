@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -28,7 +29,6 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-MAX_CONTENT_CHARACTERS = 50_000
 MAX_METADATA_BYTES = 64 * 1024
 MAX_VALUE_BYTES = 256 * 1024
 MAX_FILTER_BYTES = 256 * 1024
@@ -47,11 +47,11 @@ NAME_PATTERN = r"^[A-Za-z0-9_.:/-]+$"
 
 def _storable(text: str) -> str:
     if "\x00" in text:
-        raise ValueError("holds a NUL character, which PostgreSQL cannot store; remove it")
+        raise ValueError("contains a NUL character, which PostgreSQL cannot store; remove it")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("holds a lone surrogate, which is not text; decode it properly first") from None
+        raise ValueError("contains a lone surrogate, which is not text; decode it properly first") from None
     return text
 
 
@@ -64,7 +64,7 @@ def small_json(value: JsonValue, most: int, values: int = MAX_JSON_VALUES) -> No
         inner: list[JsonValue] = []
         seen += len(level)
         if seen > values:
-            raise ValueError(f"holds more than {values:,} values; split it, or store it as text")
+            raise ValueError(f"contains more than {values:,} values; split it, or store it as text")
         for node in level:
             if isinstance(node, str):
                 left -= len(node)
@@ -108,6 +108,8 @@ def exact_numbers(value: JsonValue) -> JsonValue:
     PostgreSQL stores 1e23 as 10^23, which is not the float 1e23: that is 99999999999999991611392.
     """
     if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("a number must be finite")
         return int(value) if abs(value) >= 2**53 else value
     if isinstance(value, dict):
         return {key: exact_numbers(inner) for key, inner in value.items()}
@@ -117,7 +119,7 @@ def exact_numbers(value: JsonValue) -> JsonValue:
 
 
 def _advise(value: object, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Say of a Python value that is no JSON what to write instead."""
+    """Raise ValueError that says what to write in place of a Python value that is not JSON."""
     try:
         return handler(value)
     except ValidationError:
@@ -128,14 +130,14 @@ def _advise(value: object, handler: ValidatorFunctionWrapHandler) -> Any:
 
 
 def _advice(value: object, depth: int = 0) -> str | None:
-    """Return which part of a value is not JSON, and what to write for it."""
+    """Return the part of a value that is not JSON, and what to write instead."""
     if value is None or isinstance(value, str | int | float) or depth > MAX_JSON_DEPTH:
         return None
     if isinstance(value, dict):
         entries = cast("dict[object, object]", value)
         key = next((key for key in entries if not isinstance(key, str)), None)
         if key is not None:
-            return f"names are text in JSON, and one is {type(key).__name__}: write {str(key)!r} for {key!r}"
+            return f"names must be text in JSON, and one is {type(key).__name__}: write {str(key)!r} for {key!r}"
         return next((advice for inner in entries.values() if (advice := _advice(inner, depth + 1))), None)
     if isinstance(value, list):
         items = cast("list[object]", value)
@@ -148,7 +150,7 @@ def _advice(value: object, depth: int = 0) -> str | None:
         wanted = "write text: value.decode() or base64"
     else:
         wanted = "write text or a number: str(value), float(value)"
-    return f"{type(value).__name__} is no JSON; {wanted}"
+    return f"{type(value).__name__} is not JSON; {wanted}"
 
 
 def _id_as_text(value: object) -> object:
@@ -182,14 +184,14 @@ def _in_utc(value: datetime) -> datetime:
     try:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except OverflowError:
-        raise ValueError("lies outside the years 1 to 9999 in UTC") from None
+        raise ValueError("must be in the years 1 to 9999 in UTC") from None
 
 
 Advised = WrapValidator(_advise)
-"""Say of a Python value that is no JSON what to write instead."""
+"""Raise ValueError that says what to write in place of a Python value that is not JSON."""
 Text = Annotated[str, AfterValidator(_storable)]
 IdAsText = BeforeValidator(_id_as_text)
-"""A UUID is as good as its text."""
+"""A UUID, or its text."""
 Json = Annotated[JsonValue, AfterValidator(storable_json), Advised]
 Metadata = Annotated[dict[str, JsonValue], AfterValidator(_small_metadata), Advised]
 UtcTime = Annotated[datetime, AfterValidator(_in_utc)]
@@ -197,7 +199,7 @@ Id = Annotated[Text, StringConstraints(min_length=1, max_length=255), IdAsText]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 Hundred = Annotated[int, Field(ge=1, le=100)]
 Cursor = Annotated[Text | None, Field(max_length=2_000)]
-AsOf = Annotated[UtcTime | None, Field(description="As it was known then")]
+AsOf = Annotated[UtcTime | None, Field(description="As stored then")]
 
 
 _BUILDING = threading.RLock()
@@ -233,7 +235,7 @@ class Wire(BaseModel):
 
 
 def build_models(base: type[Wire] = Wire) -> None:
-    """Make the validators of `base` and all models under it, and of those to come at once: for frameworks that derive
+    """Build the validators of `base` and all models under it, and of those to come at once: for frameworks that derive
     validators of their own from them."""
     base.model_config["defer_build"] = False
     base.model_rebuild()

@@ -11,9 +11,8 @@ from pydantic import Field, StringConstraints
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import MAX_CHOSEN, MAX_QUESTION_BYTES, Id, Text, Wire
 from keeps_client.models.memories import Label, Receipt, Visibility
-from keeps_client.models.names import Name
+from keeps_client.models.names import Name, ZoneName
 from keeps_client.models.working import StateId
-from keeps_client.zones import ZoneName
 
 SectionName = Literal[
     "session", "long_term", "temporal", "conversations", "activity", "skills", "knowledge", "documents"
@@ -24,7 +23,7 @@ LeftOutReason = Literal["budget", "duplicate", "in_session", "not_relevant"]
 
 
 class ContextRequest(Wire):
-    """A question, the conversation it is asked in, and how many tokens the answer may have.
+    """A question, its conversation, and the token budget of the context.
 
     `timezone`: "yesterday" is the day before today there; KEEPS_TIMEZONE if not given.
     """
@@ -42,7 +41,7 @@ class ContextRequest(Wire):
 
 
 class ContextItem(Wire):
-    """One line of a section. `memory_id` is None for what is no memory: notes of the session, what can be looked up."""
+    """One line of a section. `memory_id` is None for lines that are not memories: notes of the session, and sources."""
 
     memory_id: UUID | None = None
     text: str
@@ -52,7 +51,7 @@ class ContextItem(Wire):
 
 
 class ContextSection(Wire):
-    """A part of the context. `share_tokens` is what it may take before unspent tokens are given away."""
+    """A part of the context. `share_tokens`: its share of the budget, before unused tokens are redistributed."""
 
     name: SectionName
     title: str
@@ -72,22 +71,27 @@ class LeftOut(Wire):
 
 
 class ContextResult(Wire):
-    """Markdown for the prompt, and how it came about.
+    """Markdown for the prompt, and how it was built.
 
-    `text` is within `budget_tokens`, counted by `tokenizer`. `signals`: what the question asks for besides its words.
-    `nothing_known`: probably no memory answers the question; then the text says so and holds only the few nearest.
-    `sources_ms`: how long each source took; `router_ms` the rest. `degraded`: some source failed or was too slow (named
-    in `degraded_sources`), so something may be missing. `left_out` (at most 50) is given with `explain`, or where
-    something was.
+    `text` has `tokens` of `budget_tokens`, counted by `tokenizer`, in `sections`. `signals`: what the question asks for
+    beyond its words. `nothing_known`: probably no memory answers the question; then the text says so and contains only
+    the few nearest. `sources_ms`: how long each source took; `router_ms` the rest. `degraded`: some source failed or
+    was too slow (named in `degraded_sources`), so something may be missing. `left_out` (at most 50): what neither
+    `text` nor `stable` contains.
 
-    `stable` and `volatile` say it in two parts, together within the budget: who the user is, what matters most, how to
-    act and what can be looked up, the same to the byte until something is written; and what this question found
-    besides. Put the first before the conversation and the second at its end: what a model's provider has cached stays.
+    `stable` and `volatile` are two parts, together within the budget. `stable` has the user's identity, the most
+    important memories, instructions and sources, identical to the byte until something is written; `volatile` has what
+    else this question found. Put `stable` before the conversation and `volatile` at its end, so that the model
+    provider's prompt cache stays valid. `stable_items` are the lines of `stable`. A prompt with both takes
+    `stable_tokens` + `volatile_tokens`.
     """
 
     text: str
     stable: str = ""
+    stable_tokens: int = 0
+    stable_items: tuple[ContextItem, ...] = ()
     volatile: str = ""
+    volatile_tokens: int = 0
     tokens: int
     budget_tokens: int
     tokenizer: str
@@ -104,13 +108,21 @@ class ContextResult(Wire):
     degraded_sources: tuple[str, ...]
 
     @property
+    def prompt(self) -> str:
+        """Return everything that a model needs in one text: `stable`, then `volatile`. `str()` returns it, too."""
+        return "\n\n".join(part for part in (self.stable, self.volatile) if part)
+
+    def __str__(self) -> str:
+        return self.prompt
+
+    @property
     def memory_ids(self) -> tuple[UUID, ...]:
         """Return the memories whose text is in the context."""
         return tuple(item.memory_id for section in self.sections for item in section.items if item.memory_id)
 
 
 class NewSource(Wire):
-    """Something that can be looked up: a document collection, a database, an API, and what it is good for."""
+    """A source that agents can look up: a document collection, a database or an API, with its purpose."""
 
     name: Name
     kind: SourceKind
@@ -119,7 +131,7 @@ class NewSource(Wire):
 
 
 class Source(Wire):
-    """A source, as agents are told of it."""
+    """A source that agents can look up."""
 
     name: str
     kind: SourceKind
@@ -140,7 +152,7 @@ BUILD_CONTEXT = Endpoint(
     "reader",
     "context",
     ContextResult,
-    "What to put into the prompt of a question: Markdown within a budget of tokens, and how it came about.",
+    "Return the text for the prompt of a question: Markdown within a token budget, and how it was built.",
     body=ContextRequest,
 )
 ADD_SOURCE = Endpoint(
@@ -150,7 +162,7 @@ ADD_SOURCE = Endpoint(
     "writer",
     "context",
     Source,
-    "Tell agents of something that can be looked up, and what it is good for.",
+    "Add a source that agents can look up, with its purpose.",
     body=NewSource,
     status=201,
 )
@@ -161,7 +173,7 @@ LIST_SOURCES = Endpoint(
     "reader",
     "context",
     list[Source],
-    "What can be looked up, as agents are told of it.",
+    "List the sources that agents can look up.",
 )
 REMOVE_SOURCE = Endpoint(
     "remove_source",
@@ -170,6 +182,6 @@ REMOVE_SOURCE = Endpoint(
     "writer",
     "context",
     Receipt,
-    "Tell of it no more.",
+    "Remove a source.",
     params=SourceName,
 )

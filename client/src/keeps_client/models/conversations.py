@@ -1,4 +1,4 @@
-"""Exchanges: what is said in a conversation, and the notes that are kept of it."""
+"""Exchanges: the messages of a conversation, and its notes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ ActivityKind = Literal["daily_log", "recipe", "task", "heartbeat"]
 
 
 class Message(Wire):
-    """One message. `speaker`: a name, where a role is not enough; `tool`: of whose result this is; `occurred_at`: now
-    if not given."""
+    """One message. `speaker`: a name, if the role is not enough; `tool`: the tool whose result this is; `occurred_at`:
+    default now.
+    """
 
     role: Role
     content: Content
@@ -31,12 +32,12 @@ class Message(Wire):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.content.strip():
-            raise ValueError("content holds only white space")
+            raise ValueError("content contains only whitespace")
         return self
 
 
 class NewExchange(Wire):
-    """Messages of one conversation, in the order in which they were said."""
+    """Messages of one conversation, in order."""
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
     session_id: StateId
@@ -45,7 +46,7 @@ class NewExchange(Wire):
 
 
 class Note(Wire):
-    """One thing to remember of a conversation while it is fresh."""
+    """One note of a recent conversation."""
 
     kind: NoteKind
     text: str
@@ -54,8 +55,9 @@ class Note(Wire):
 
 
 class SessionNotes(Wire):
-    """Layer 1: what a conversation is about. `summary` rolls on every five messages; `items` are at most 50, oldest
-    first."""
+    """Layer 1: the notes of a conversation. `summary` is updated every five messages; `items` are at most 50, oldest
+    first.
+    """
 
     session_id: str
     summary: str
@@ -68,7 +70,7 @@ class SessionNotes(Wire):
 class ExchangeReceipt(Wire):
     """The result of an exchange: receipts for each message, in order, and for each fact found; and the notes.
 
-    `recalled`: the number of messages that only repeated what Keeps had said, and were not stored again (`unchanged`).
+    `recalled`: the number of messages that only repeated a context of Keeps and were not stored again (`unchanged`).
     """
 
     session_id: str
@@ -99,7 +101,7 @@ STORE_EXCHANGE = Endpoint(
     "writer",
     "conversations",
     ExchangeReceipt,
-    "Store what was said: messages as short-term memories, facts that the user states, and the session's notes.",
+    "Store messages as short-term memories, extract facts that the user states, and update the notes of the session.",
     body=NewExchange,
     status=201,
 )
@@ -110,7 +112,7 @@ LOG_ACTIVITY = Endpoint(
     "writer",
     "conversations",
     Receipt,
-    "Keep what an agent did by itself: a short-term memory of little weight.",
+    "Store an agent's own activity as a short-term memory of low importance.",
     body=NewActivity,
     status=201,
 )
@@ -121,7 +123,7 @@ SESSION_NOTES: Endpoint[SessionNotes | None, SessionId] = Endpoint(
     "reader",
     "conversations",
     cast("type[SessionNotes | None]", SessionNotes | None),
-    "What a conversation is about; null where nothing was said in it.",
+    "Return the notes of a conversation; null if it has no messages.",
     params=SessionId,
 )
 END_SESSION = Endpoint(
@@ -131,6 +133,6 @@ END_SESSION = Endpoint(
     "writer",
     "conversations",
     Receipt,
-    "End a conversation; the receipt is of the memory that sums it up.",
+    "End a conversation. The receipt is for its summary.",
     params=SessionId,
 )

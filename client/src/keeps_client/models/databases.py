@@ -22,10 +22,11 @@ Columns = Annotated[tuple[Word, ...], Field(fail_fast=True, min_length=1, max_le
 
 
 class NewDatabase(Wire):
-    """A database that may be asked. `url`: `postgresql://`, `mysql://`, `mariadb://` or `sqlite:////file`, kept sealed,
-    never shown again. `tables`: which, as `table` or `schema.table`, each with its columns, or "*" for all of them,
-    also those to come. `samples`: columns of which a few values may be shown to whoever writes SQL. `asked_by`: the
-    role that asking needs."""
+    """A database that may be queried. `url`: `postgresql://`, `mysql://`, `mariadb://` or `sqlite:////file`, stored
+    encrypted and never shown again. `tables`: `table` or `schema.table`, each with its columns, or "*" for all
+    columns, including future ones. `samples`: columns of which a few values may be shown to the author of SQL.
+    `asked_by`: the role that a query needs.
+    """
 
     name: Name
     url: Annotated[Text, StringConstraints(min_length=8, max_length=2_000), Field(repr=False)]
@@ -50,7 +51,7 @@ class DatabaseReference(Wire):
 
 
 class DatabaseTable(Wire):
-    """A table that may be asked, as its server describes it. `whole`: all of its columns may."""
+    """A table that may be queried, as its server describes it. `whole`: all of its columns may be queried."""
 
     name: str
     database_schema: str | None = None
@@ -62,8 +63,9 @@ class DatabaseTable(Wire):
 
 
 class DatabaseInfo(Wire):
-    """A database that may be asked. `location` is where it is, without its credentials; `warnings`: what its role may
-    do that it need not."""
+    """A database that may be queried. `location`: its address without credentials; `warnings`: unnecessary privileges
+    of its role.
+    """
 
     database_id: UUID
     tenant_id: str
@@ -91,8 +93,9 @@ class DatabaseRemoved(Wire):
 
 
 class DataQuestion(Wire):
-    """A question in plain language. `database`: which, where there are several; else the one that fits. `remember`:
-    keep the answer as a memory, with its time."""
+    """A question in plain language. `database`: its name; default: the one that fits. `remember`: store the answer as
+    a memory, with its time.
+    """
 
     question: Question
     database: Name | None = None
@@ -114,9 +117,9 @@ class DatabaseQuery(Wire):
 
 
 class QueryResult(Wire):
-    """Rows, and how they came about: the SQL that was run, and what it asked. `cut`: there were more rows, or longer
-    values. Numbers that JSON cannot hold, times and bytes are text. All of it is data: whoever filled the database
-    wrote it."""
+    """Rows, and the SQL that returned them. `cut`: there were more rows, or longer values. Numbers that JSON cannot
+    represent, times and bytes are text. All of it is untrusted data.
+    """
 
     database: str
     sql: str
@@ -160,7 +163,7 @@ ADD_DATABASE = Endpoint(
     "admin",
     "databases",
     DatabaseInfo,
-    "Let tables of a database be asked. Its URL is kept sealed and never shown again.",
+    "Register tables of a database for queries. Its URL is encrypted and never shown again.",
     body=NewDatabase,
     status=201,
     repeatable=False,
@@ -172,7 +175,7 @@ LIST_DATABASES = Endpoint(
     "reader",
     "databases",
     list[DatabaseInfo],
-    "The databases that you may ask, with their tables.",
+    "List the databases that you may query, with their tables.",
 )
 REFRESH_DATABASE = Endpoint(
     "refresh_database",
@@ -181,7 +184,7 @@ REFRESH_DATABASE = Endpoint(
     "admin",
     "databases",
     DatabaseInfo,
-    "Read again what its tables are.",
+    "Read the tables of a database again.",
     params=DatabaseName,
 )
 REMOVE_DATABASE = Endpoint(
@@ -191,7 +194,7 @@ REMOVE_DATABASE = Endpoint(
     "admin",
     "databases",
     DatabaseRemoved,
-    "Ask it no more, and forget its credentials.",
+    "Remove a database and its credentials.",
     params=DatabaseName,
 )
 QUERY_DATA = Endpoint(
@@ -201,7 +204,7 @@ QUERY_DATA = Endpoint(
     "reader",
     "databases",
     QueryResult,
-    "Ask in plain language: an LLM writes SQL, which passes the gate.",
+    "Query in plain language: an LLM writes SQL, which passes the gate.",
     body=DataQuestion,
 )
 QUERY_SQL = Endpoint(
@@ -211,7 +214,7 @@ QUERY_SQL = Endpoint(
     "reader",
     "databases",
     QueryResult,
-    "Ask one database, in SQL that passes the gate or in plain language.",
+    "Query one database, in SQL that passes the gate or in plain language.",
     params=DatabaseName,
     body=DatabaseQuery,
 )
@@ -222,7 +225,7 @@ LIST_QUERIES = Endpoint(
     "reader",
     "databases",
     Page[QueryAudit],
-    "What was asked of databases, newest first: one's own; an administrator may name another user.",
+    "List your database queries, newest first; an administrator may name another user.",
     params=AuditQuery,
     bare=True,
 )

@@ -1,4 +1,4 @@
-"""Documents: what an organisation has written down, and the passages that answer."""
+"""Documents: an organisation's written knowledge, and its passages."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SUFFIXES: dict[str, tuple[str, ...]] = {
     "docx": (".docx",),
     "xlsx": (".xlsx",),
 }
-"""The formats that are known, and how names of their files end."""
+"""Supported formats, with their file extensions."""
 
 
 class NewDocument(Wire):
     """The attributes of a new document.
 
-    `source`: its origin, such as a path or an address; added again under it, it is a new version. Without a title it
-    has the title in its text, else its file name.
+    `source`: its origin, such as a path or an address; adding the same source again creates a new version. Default
+    title: the title in its text, else its file name.
     """
 
     title: Title | None = None
@@ -46,7 +46,7 @@ class NewDocument(Wire):
     tags: Tags = ()
     visibility: Visibility = "tenant"
     replaces: DocumentSource | None = None
-    """The source it had before, where it was renamed: it stays the document that it was."""
+    """The previous source of a renamed document, which stays the same document."""
     passage_tokens: PassageTokens | None = None
     """Maximum length of a passage; by default that of the previous version, at first 256."""
 
@@ -82,7 +82,7 @@ class DocumentReceipt(Wire):
 
     - `stored`: new passages.
     - `known`: passages that existed, also in other documents.
-    - `removed`: passages that no document has any more.
+    - `removed`: passages that no document contains any more.
     - `hidden`: characters that are in the file but not shown, which are left out.
     """
 
@@ -98,7 +98,7 @@ class DocumentReceipt(Wire):
 class FolderStep(Wire):
     """The result for a file, `path` within the folder.
 
-    - `gone`: its document has no file any more, and stays.
+    - `gone`: its file is gone, and the document stays.
     - `detail`: why a file was refused, or its previous name.
     - `notes`: those of its receipt.
     """
@@ -111,14 +111,14 @@ class FolderStep(Wire):
 
 
 class FolderReceipt(Wire):
-    """The results for all files. `others`: the number of files in no known format."""
+    """The results for all files. `others`: the number of files in unsupported formats."""
 
     steps: tuple[FolderStep, ...]
     others: int = 0
 
 
 class DocumentDeleted(Wire):
-    """The result of a deletion: removed passages, and those that stay since another document has them."""
+    """The result of a deletion: removed passages, and those that stay because another document has them."""
 
     document_id: UUID
     removed: int
@@ -127,7 +127,8 @@ class DocumentDeleted(Wire):
 
 class Citation(Wire):
     """The place of a passage: characters `start` to `end` of the document's text. `page`: the page on which the
-    sentence that answers begins."""
+    answering sentence begins.
+    """
 
     document_id: UUID
     title: str
@@ -139,7 +140,7 @@ class Citation(Wire):
 
 
 class DocumentHit(Wire):
-    """A passage that answers, where it stands (first where it fits best), and the passages around it."""
+    """A passage that answers, its places (the best first), and the passages around it."""
 
     memory_id: UUID
     content: str
@@ -151,7 +152,7 @@ class DocumentHit(Wire):
 
 
 class PassagePlace(Wire):
-    """Characters `start` to `end` of a document's text, which are a memory of their own."""
+    """Characters `start` to `end` of a document's text that form one memory."""
 
     memory_id: UUID
     start: int
@@ -159,8 +160,9 @@ class PassagePlace(Wire):
 
 
 class DocumentText(Wire):
-    """A stretch of a document's text. `characters`: of all of it. `passages`: those that touch the stretch, in
-    order."""
+    """A range of a document's text. `characters`: the length of the whole text. `passages`: those that overlap
+    it, in order.
+    """
 
     document_id: UUID
     start: int
@@ -196,7 +198,7 @@ class DocumentSearch(Wire):
 
 
 class DocumentHits(Wire):
-    """Passages, best first. `nothing_known`: none of them speaks of the question."""
+    """Passages, best first. `nothing_known`: probably none of them answers the question."""
 
     hits: list[DocumentHit]
     nothing_known: bool = False
@@ -209,13 +211,20 @@ LIST_DOCUMENTS = Endpoint(
     "reader",
     "documents",
     Page[Document],
-    "One's own documents and those that the tenant shares, newest first. `under`: whose source begins so; `mine`:"
-    " one's own alone.",
+    "List your own documents and those that the tenant shares, newest first. `under`: only sources with "
+    "this prefix; `mine`: only your own.",
     params=DocumentQuery,
     bare=True,
 )
 GET_DOCUMENT = Endpoint(
-    "get_document", "GET", "/v1/documents/{document_id}", "reader", "documents", Document, "", params=DocumentId
+    "get_document",
+    "GET",
+    "/v1/documents/{document_id}",
+    "reader",
+    "documents",
+    Document,
+    "Return a document.",
+    params=DocumentId,
 )
 READ_DOCUMENT = Endpoint(
     "read_document",
@@ -224,7 +233,7 @@ READ_DOCUMENT = Endpoint(
     "reader",
     "documents",
     DocumentText,
-    "A stretch of the document's text, which is what citations count in.",
+    "Return a range of the document's text; citations count its characters.",
     params=DocumentStretch,
 )
 DELETE_DOCUMENT = Endpoint(
@@ -234,7 +243,7 @@ DELETE_DOCUMENT = Endpoint(
     "writer",
     "documents",
     DocumentDeleted,
-    "Remove a document with the passages that no other one says; `hard` takes them out of the log, too.",
+    "Delete a document with the passages that no other document contains; with `hard`, also from the log.",
     params=DocumentGone,
 )
 SEARCH_DOCUMENTS = Endpoint(
@@ -244,6 +253,6 @@ SEARCH_DOCUMENTS = Endpoint(
     "reader",
     "documents",
     DocumentHits,
-    "The passages that answer best, each with where it stands and what is around it.",
+    "Return the passages that best answer the query, each with its place and the text around it.",
     body=DocumentSearch,
 )

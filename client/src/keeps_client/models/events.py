@@ -43,7 +43,7 @@ EventType = Literal[
     "plan.state.deleted",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
-"""Every type that is written, and that can be subscribed to."""
+"""All event types, which are also those to subscribe to."""
 
 
 class Event(Wire):
@@ -65,7 +65,7 @@ class Event(Wire):
 
 
 class Difference(Wire):
-    """A row that is not what its events tell, or a gap in the log.
+    """A row that differs from its events, or a gap in the log.
 
     `row` names it by its key, a gap by its first and last number; contents are never shown.
     """
@@ -87,7 +87,7 @@ class Verification(Wire):
 
 
 class ReplayedTable(Wire):
-    """A table, and how many rows the events tell."""
+    """A table, and its number of rows according to the events."""
 
     table: str
     rows: int
@@ -105,7 +105,7 @@ class LogRetention(Wire):
 
 
 EventPattern = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z][a-z0-9_.]*\*?$|^\*$")]
-"""A type of event, such as `memory.written`; `memory.*` stands for all that begin so, `*` for every one."""
+"""A type of event, such as `memory.written`; `memory.*` matches all types with that prefix, `*` every type."""
 
 
 class NewWebhook(Wire):
@@ -116,8 +116,9 @@ class NewWebhook(Wire):
 
 
 class Webhook(Wire):
-    """A webhook as it is listed. `position`: everything up to it is delivered or given up; `failures`: how many
-    were."""
+    """A webhook as it is listed. `position`: everything up to it is delivered or given up; `failures`: the number given
+    up.
+    """
 
     webhook_id: UUID
     tenant_id: str
@@ -135,13 +136,13 @@ class Webhook(Wire):
 
 
 class MadeWebhook(Webhook):
-    """A new webhook with the secret that signs its deliveries, which is shown this once."""
+    """A new webhook with the secret that signs its deliveries, which is shown only once."""
 
     secret: str = Field(repr=False)
 
 
 class WebhookFailure(Wire):
-    """An event that a webhook did not take after all attempts. It is still in the log, under its `sequence`."""
+    """An event that a webhook did not accept after all attempts. It is still in the log, under its `sequence`."""
 
     webhook_id: UUID
     sequence: int
@@ -150,7 +151,7 @@ class WebhookFailure(Wire):
     failed_at: datetime
 
 
-Names = Annotated[Text | None, Field(max_length=1_000, description="Several, with commas between them.")]
+Names = Annotated[Text | None, Field(max_length=1_000, description="Several, separated by commas.")]
 
 
 class EventQuery(Wire):
@@ -179,8 +180,8 @@ LIST_EVENTS = Endpoint(
     "reader",
     "events",
     list[Event],
-    "Events after a number, oldest first: one's own, and those of memories that others share. Where they hold much,"
-    " fewer than `limit` come: the last is reached when none do.",
+    "List events after a number, oldest first: your own, and those of memories that others share. Large "
+    "events shorten the page; continue until it is empty.",
     params=EventQuery,
 )
 VERIFY_EVENTS = Endpoint(
@@ -190,7 +191,7 @@ VERIFY_EVENTS = Endpoint(
     "admin",
     "administration",
     Verification,
-    "Whether the tenant's rows are, to the byte, what its events tell.",
+    "Compare the tenant's rows with its events, byte by byte.",
 )
 REPLAY_EVENTS = Endpoint(
     "replay_events",
@@ -199,7 +200,7 @@ REPLAY_EVENTS = Endpoint(
     "admin",
     "administration",
     list[ReplayedTable],
-    "How many rows of each table the tenant's events tell, up to a time.",
+    "Count the rows of each table according to the tenant's events, up to a time.",
     params=ReplayUntil,
 )
 RETIRE_EVENTS = Endpoint(
@@ -220,7 +221,7 @@ ADD_WEBHOOK = Endpoint(
     "admin",
     "administration",
     MadeWebhook,
-    "Send the tenant's events to a URL, signed. The answer holds the secret, which is shown this once.",
+    "Send the tenant's events to a URL, signed. The answer contains the secret, which is shown only once.",
     body=NewWebhook,
     status=201,
     repeatable=False,
@@ -232,7 +233,7 @@ LIST_WEBHOOKS = Endpoint(
     "admin",
     "administration",
     list[Webhook],
-    "The tenant's webhooks, newest first, without their secrets.",
+    "List the tenant's webhooks, newest first, without their secrets.",
 )
 REMOVE_WEBHOOK = Endpoint(
     "remove_webhook",
@@ -241,7 +242,7 @@ REMOVE_WEBHOOK = Endpoint(
     "admin",
     "administration",
     Webhook,
-    "Send no more to it.",
+    "Delete a webhook.",
     params=WebhookId,
 )
 LIST_WEBHOOK_FAILURES = Endpoint(
@@ -251,7 +252,7 @@ LIST_WEBHOOK_FAILURES = Endpoint(
     "admin",
     "administration",
     list[WebhookFailure],
-    "Dead letters: events that it did not take after all attempts.",
+    "List dead letters: events that the receiver did not accept after all attempts.",
     params=WebhookId,
 )
 RETRY_WEBHOOK = Endpoint(
@@ -261,6 +262,6 @@ RETRY_WEBHOOK = Endpoint(
     "admin",
     "administration",
     Webhook,
-    "Send its dead letters again, and what came after the first of them.",
+    "Send the dead letters again, and all events after the first of them.",
     params=WebhookId,
 )

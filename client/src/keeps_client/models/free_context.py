@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 STATE = "state"
 ARGUMENTS = frozenset({"expected_version", "user_id", "tenant_id"})
-"""Names that say how, or for whom, to store; they belong beside the dictionary."""
+"""Names that control how, or for whom, to store; they belong beside the dictionary."""
 _BESIDE = frozenset({"context", "visibility"})
 """Fields that a dictionary cannot set: an entry of that name is part of the state."""
 _OBJECTS = frozenset({STATE, "data", "goal_data"})
@@ -20,7 +20,7 @@ _LISTS = frozenset({"sub_tasks", "correlation_ids"})
 def spread_context(model: type[BaseModel], given: object) -> object:
     """Return `given` with the entries of its `context` as fields of `model`, and entries that are no field in `state`.
 
-    `context` stays as an empty object, which tells that there was one.
+    `context` stays as an empty object, which shows that there was one.
 
     Raises:
         ValueError: An entry cannot be stored under its name; the message says which and what to write.
@@ -49,7 +49,7 @@ def spread_context(model: type[BaseModel], given: object) -> object:
         elif value is not None:
             _check_kind(key, name, value)
             if fields.get(name) not in (None, value):
-                raise ValueError(f"{key} is given twice, in context and beside it, with two values; give it once")
+                raise ValueError(f"{key} has different values in context and beside it; give it once")
             fields[name] = value
     if rest:
         fields[STATE] = _with_rest(fields.get(STATE) or {}, rest)

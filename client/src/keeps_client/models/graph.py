@@ -1,4 +1,4 @@
-"""The graph: entities, typed edges between them, which memory speaks of which, and paths."""
+"""The graph: entities, typed edges between them, mentions in memories, and paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Depth = Annotated[int, Field(ge=1, le=10)]
 
 
 class Entity(Wire):
-    """A node: somebody or something with a name. `source`: who made it; `merged_into`: the entity that took it in."""
+    """A node with a name. `source`: its creator; `merged_into`: the entity that it was merged into."""
 
     entity_id: UUID
     tenant_id: str
@@ -40,7 +40,7 @@ class Entity(Wire):
 
 
 class NewEntity(Wire):
-    """An entity to store. One of the same type and name, or with it as an alias, is brought up to date instead."""
+    """An entity to store. An entity of the same type and name, or with the name as an alias, is updated instead."""
 
     name: EntityName
     entity_type: Name = "custom"
@@ -73,9 +73,9 @@ class Relation(Wire):
 
 
 class NewRelation(Wire):
-    """An edge to store. `source` and `target` are ids, or names of entities that are there.
+    """An edge to store. `source` and `target` are ids, or names of existing entities.
 
-    The same edge with other properties ends the one before it; with `exclusive` all other edges of this type from the
+    The same edge with other properties ends the previous one; with `exclusive` all other edges of this type from the
     same source end, too, as when somebody changes jobs.
     """
 
@@ -92,7 +92,7 @@ class NewRelation(Wire):
 
 
 class Mention(Wire):
-    """That a memory speaks of an entity; `rejected`: that it does not, whatever its words seem to say."""
+    """A mention of an entity in a memory; `rejected`: a user rejected it."""
 
     memory_id: UUID
     entity_id: UUID
@@ -111,7 +111,7 @@ class NewMention(Wire):
 
 
 class Merge(Wire):
-    """The entity to take in."""
+    """The entity to merge into the first."""
 
     merged_id: UUID
 
@@ -145,7 +145,7 @@ class Traversal(Wire):
     """The entities and relations that were reached.
 
     `entities` nearest first, with their `depths`; `relations` between them; `paths` as lists of entities, for a pattern
-    or a shortest path. `truncated`: there is more than the limit allowed.
+    or a shortest path. `truncated`: there are more than the limit.
     """
 
     entities: list[Entity]
@@ -222,7 +222,7 @@ ADD_ENTITY = Endpoint(
     "writer",
     "graph",
     Entity,
-    "Store an entity: 201 where it is new, 200 where one of its type and name was there.",
+    "Store an entity: 201 if it is new, 200 if one of its type and name existed.",
     body=NewEntity,
     status=201,
     created=lambda answer: answer.version == 1,
@@ -234,7 +234,7 @@ LIST_ENTITIES = Endpoint(
     "reader",
     "graph",
     Page[Entity],
-    "Entities, newest first.",
+    "List entities, newest first.",
     params=EntityQuery,
 )
 GET_ENTITY = Endpoint(
@@ -244,7 +244,7 @@ GET_ENTITY = Endpoint(
     "reader",
     "graph",
     Entity,
-    "One entity, also one that another took in.",
+    "Return one entity, even if it was merged into another.",
     params=EntityAt,
 )
 DELETE_ENTITY = Endpoint(
@@ -254,7 +254,7 @@ DELETE_ENTITY = Endpoint(
     "writer",
     "graph",
     Entity,
-    "Delete an entity with its edges; with `hard` for good, also from the log.",
+    "Delete an entity with its edges; with `hard`, permanently, also from the log.",
     params=DeletedEntity,
 )
 GET_RELATIONS = Endpoint(
@@ -264,7 +264,7 @@ GET_RELATIONS = Endpoint(
     "reader",
     "graph",
     list[Relation],
-    "The edges of an entity, by its id or name, oldest first.",
+    "List the edges of an entity, by its id or name, oldest first.",
     params=RelationQuery,
 )
 MERGE_ENTITIES = Endpoint(
@@ -274,7 +274,7 @@ MERGE_ENTITIES = Endpoint(
     "writer",
     "graph",
     Entity,
-    "Take another entity in, with its names, edges and mentions.",
+    "Merge another entity into this one, with its names, edges and mentions.",
     params=EntityId,
     body=Merge,
 )
@@ -285,7 +285,7 @@ UNMERGE_ENTITY = Endpoint(
     "writer",
     "graph",
     Entity,
-    "Let an entity that was taken in stand alone again.",
+    "Undo a merge: the merged entity is separate again.",
     params=EntityId,
 )
 ADD_RELATION = Endpoint(
@@ -295,7 +295,7 @@ ADD_RELATION = Endpoint(
     "writer",
     "graph",
     Relation,
-    "Store an edge; the same with other properties ends the one before it.",
+    "Store an edge. The same edge with other properties closes the previous one.",
     body=NewRelation,
     status=201,
 )
@@ -306,7 +306,7 @@ DELETE_RELATION = Endpoint(
     "writer",
     "graph",
     Relation,
-    "Delete an edge; with `hard` for good, also from the log.",
+    "Delete an edge; with `hard`, permanently, also from the log.",
     params=DeletedRelation,
 )
 TRAVERSE = Endpoint(
@@ -316,7 +316,7 @@ TRAVERSE = Endpoint(
     "reader",
     "graph",
     Traversal,
-    "What is reached from an entity within some steps, or along a pattern.",
+    "Return the entities reachable within some steps, or the paths that match a pattern.",
     body=TraverseRequest,
 )
 SHORTEST_PATH = Endpoint(
@@ -326,7 +326,7 @@ SHORTEST_PATH = Endpoint(
     "reader",
     "graph",
     Traversal,
-    "The way with the fewest edges between two entities.",
+    "Return the path with the fewest edges between two entities.",
     body=PathRequest,
 )
 GET_MENTIONS = Endpoint(
@@ -336,7 +336,7 @@ GET_MENTIONS = Endpoint(
     "reader",
     "graph",
     list[Mention],
-    "Which memories speak of an entity, or of which entities a memory speaks.",
+    "List the memories that mention an entity, or the entities that a memory mentions.",
     params=MentionQuery,
 )
 ADD_MENTION = Endpoint(
@@ -346,7 +346,7 @@ ADD_MENTION = Endpoint(
     "writer",
     "graph",
     Mention,
-    "Say that a memory speaks of an entity.",
+    "Record that a memory mentions an entity.",
     body=NewMention,
 )
 REMOVE_MENTION = Endpoint(
@@ -356,7 +356,7 @@ REMOVE_MENTION = Endpoint(
     "writer",
     "graph",
     Mention,
-    "Say that a memory does not speak of an entity.",
+    "Record that a memory does not mention an entity.",
     params=MentionPair,
 )
 READ_ENTITIES = Endpoint(
@@ -366,6 +366,6 @@ READ_ENTITIES = Endpoint(
     "writer",
     "graph",
     Reading,
-    "Find entities in one's memories that were not read yet, by rules; with `again` in all.",
+    "Extract entities from your unread memories by rules; with `again`, from all memories.",
     params=ReadAgain,
 )

@@ -1,4 +1,4 @@
-"""Insights: what a user's memory holds, how it grows and is used, and what lies ahead."""
+"""Insights: statistics of a user's memories: contents, growth, usage and expected decay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Used(Wire):
 
 
 class Week(Wire):
-    """The number of memories made in the week that begins on `week`."""
+    """The number of memories created in the week that begins on `week`."""
 
     week: date
     memories: int
@@ -44,7 +44,7 @@ class Decay(Wire):
 
 
 class Fading(Wire):
-    """A short-term memory that fades at `fades_at`, unless it is read before."""
+    """A short-term memory that fades at `fades_at`, unless it is read first."""
 
     memory_id: UUID
     content: str
@@ -52,12 +52,12 @@ class Fading(Wire):
 
 
 class Insights(Wire):
-    """One's own memory in numbers. Counts are of current memories where nothing else is said.
+    """Statistics of your own memory. Counts are of current memories unless stated otherwise.
 
-    `growth_trend`: increasing, decreasing or steady, of the last four weeks against the four before. `junk_share`: of
-    what is kept for long after it was said or experienced, the share that is small talk or a mere question.
-    `index_pending` wait for a vector, the oldest for `index_lag_seconds`. `fading`: what fades within a week, the first
-    20. `storage` and `llm_tokens` (what an LLM cost, by job) are of the tenant, the last 30 days.
+    `growth_trend`: increasing, decreasing or steady, of the last four weeks against the four before. `junk_share`: the
+    share of small talk and mere questions among promoted experiences. `index_pending` wait for a vector, the oldest for
+    `index_lag_seconds`. `fading`: what fades within a week, the first 20. `storage` and `llm_tokens` (what an LLM cost,
+    by job) are of the tenant, the last 30 days.
     """
 
     total_memories: int
@@ -105,7 +105,7 @@ GET_INSIGHTS = Endpoint(
     "reader",
     "insights",
     Insights,
-    "One's own memory in numbers: totals, growth, use, decay ahead, junk, storage, index lag.",
+    "Return statistics of your memories: totals, growth, use, expected decay, junk, storage, index lag.",
 )
 AUDIT_JUNK = Endpoint(
     "audit_junk",
@@ -114,5 +114,5 @@ AUDIT_JUNK = Endpoint(
     "reader",
     "insights",
     JunkAudit,
-    "What a promotion run would promote now, and the share of small talk and mere questions in it.",
+    "Return what a promotion run would promote now, and its share of small talk and mere questions.",
 )

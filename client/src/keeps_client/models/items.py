@@ -1,4 +1,4 @@
-"""Items: JSON values under a namespace and a key, as frameworks with a store of their own keep them."""
+"""Items: JSON values under a namespace and a key, as agent frameworks store them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_ITEM_BYTES = 256 * 1024
 
 def _label(text: str) -> str:
     if "." in text:
-        raise ValueError("a label holds no period: it ends a label")
+        raise ValueError("a namespace label cannot contain a period")
     return text
 
 
@@ -35,14 +35,14 @@ def _key(text: str) -> str:
 
 Label = Annotated[Text, StringConstraints(min_length=1), AfterValidator(_label)]
 Prefix = Annotated[tuple[Label, ...], Field(fail_fast=True, max_length=50), AfterValidator(_joined)]
-"""Labels from the root on; none is the root itself. Labels are any text but a period."""
+"""Labels from the root; no label is the root itself. A label is any text without a period."""
 Namespace = Annotated[Prefix, Field(min_length=1)]
 ItemKey = Annotated[Text, StringConstraints(min_length=1), AfterValidator(_key)]
 ItemValue = Annotated[dict[str, JsonValue], AfterValidator(json_within(MAX_ITEM_BYTES)), Advised]
 Minutes = Annotated[float, Field(gt=0, le=5_256_000)]
 IndexText = Annotated[Text, StringConstraints(max_length=50_000)]
 Pattern = Annotated[tuple[Label, ...], Field(fail_fast=True, max_length=50)]
-"""Labels, where `*` stands for any one."""
+"""Labels, where `*` matches any label."""
 ItemFilter = Annotated[
     dict[str, JsonValue],
     Field(max_length=50),
@@ -52,9 +52,9 @@ ItemFilter = Annotated[
 
 
 class Item(Wire):
-    """A value as it is stored; where keys were listed it is empty.
+    """A stored value; empty in a list of keys.
 
-    `score` is the cosine similarity of what was searched by meaning.
+    `score` is the cosine similarity in a search by meaning.
     """
 
     namespace: tuple[str, ...]
@@ -120,8 +120,9 @@ class SearchItems(_Operation):
 
 
 class ListNamespaces(_Operation):
-    """Namespaces that hold items, in order. `prefix`, `suffix`: with which labels they begin and end; `max_depth`: cut
-    to so many labels."""
+    """Namespaces with items, in order. `prefix`, `suffix`: their first and last labels; `max_depth`: maximum number of
+    labels.
+    """
 
     op: Literal["namespaces"] = Field(default="namespaces", validation_alias="op")
     prefix: Pattern = ()
@@ -134,7 +135,7 @@ class ListNamespaces(_Operation):
 class ListKeys(_Operation):
     """Keys in a namespace and below it, in order of namespace and key, without the values.
 
-    `after` is the namespace and the key of the last one of the page before.
+    `after` is the namespace and the key of the last one of the previous page.
     """
 
     op: Literal["keys"] = Field(default="keys", validation_alias="op")
@@ -157,7 +158,7 @@ ItemOperation = Annotated[_READS | PutItem | DeleteItem | SweepItems, Field(disc
 class ItemResult(Wire):
     """The result of one operation: an item or none, items, namespaces, or the number of removed ones.
 
-    `more`: there are further items, which would have been too much at once.
+    `more`: there are more items.
     """
 
     item: Item | None = None
@@ -175,7 +176,7 @@ class ItemReads(Wire):
 
 
 class ItemBatch(Wire):
-    """Operations, done in order in one transaction: all of them, or none."""
+    """Operations, run in order in one transaction, all or none."""
 
     operations: Annotated[list[ItemOperation], Field(max_length=MAX_OPERATIONS)]
     omit_expired: bool = True
@@ -206,7 +207,7 @@ BATCH_ITEMS = Endpoint(
     "writer",
     "items",
     ItemResults,
-    "Get, put, delete, search and list, in order, in one transaction.",
+    "Get, put, delete, search and list items, in order, in one transaction.",
     body=ItemBatch,
 )
 READ_ITEMS = Endpoint(
@@ -216,7 +217,7 @@ READ_ITEMS = Endpoint(
     "reader",
     "items",
     ItemResults,
-    "Get, search and list: what changes no item.",
+    "Get, search and list items, without changing any.",
     body=ItemReads,
 )
 LIST_ALL_NAMESPACES = Endpoint(
@@ -226,6 +227,6 @@ LIST_ALL_NAMESPACES = Endpoint(
     "admin",
     "items",
     Page[UserNamespaces],
-    "In which namespaces each user of the tenant has items: names alone, user by user.",
+    "List the namespaces in which each user of the tenant has items: only names, user by user.",
     params=NamespaceQuery,
 )

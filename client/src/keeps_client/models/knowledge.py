@@ -15,8 +15,9 @@ Threshold = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class NewKnowledge(Wire):
-    """A fact to store. `is_public` (or `public`) shows it to the whole tenant. `external_id`: the caller's name for it;
-    storing under it again replaces it. `user_id` is ignored: whoever asks is the owner."""
+    """A fact to store. `is_public` (or `public`) shares it with the tenant. `external_id`: your name for it; storing
+    it again replaces the fact. `user_id` is ignored: the caller is the owner.
+    """
 
     content: Content
     external_id: Key | None = None
@@ -30,14 +31,15 @@ class NewKnowledge(Wire):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if self.public is not None and "is_public" in self.model_fields_set and self.public != self.is_public:
-            raise ValueError("public and is_public are two names of one field, and say the opposite; give one of them")
+            raise ValueError("public and is_public are the same field, but have different values; give only one")
         return self
 
 
 class KnowledgeUpsert(Wire):
-    """A fact to store, or to put in place of one of one's own that is at least `dedupe_threshold` similar (cosine) and
-    says the same words, but for spelling, numbers, fillers and parts that changed places. Similarity alone replaces
-    nothing: "the left knee hurts" and "the right knee hurts" are 0.98 similar. `user_id` is ignored."""
+    """A fact to store, or to replace one of your own that is at least `dedupe_threshold` similar (cosine) and has the
+    same words, except for spelling, numbers, fillers and order. Similarity alone replaces nothing: "the left knee
+    hurts" and "the right knee hurts" are 0.98 similar. `user_id` is ignored.
+    """
 
     content: Content
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
@@ -53,8 +55,7 @@ class Upserted(Wire):
 
 
 class SemanticItem(Wire):
-    """A fact; where it was searched, `score` (how likely it answers, 0 to 1) and `similarity` (cosine, None without
-    vectors)."""
+    """A fact; in a search, `score` (how likely it answers, 0 to 1) and `similarity` (cosine, None without vectors)."""
 
     id: str
     tenant_id: str
@@ -72,7 +73,7 @@ class SemanticItem(Wire):
 
 
 class NewInteraction(Wire):
-    """Something that was said or done, as one agent saw it. Without `agent_id`: the agent who asks."""
+    """An interaction of one agent. Default `agent_id`: the calling agent."""
 
     agent_id: Label | None = None
     role: Role
@@ -83,8 +84,9 @@ class NewInteraction(Wire):
 
 
 class EpisodicItem(Wire):
-    """An interaction; where it was searched, `score` (how likely it answers, 0 to 1) and `similarity` (cosine, None
-    without vectors)."""
+    """An interaction; in a search, `score` (how likely it answers, 0 to 1) and `similarity` (cosine, None without
+    vectors).
+    """
 
     id: str
     tenant_id: str
@@ -99,7 +101,7 @@ class EpisodicItem(Wire):
 
 
 class NewSkill(Wire):
-    """A prompt or example for an agent, and when it applies. Without `agent_id`: the agent who asks."""
+    """A prompt or example for an agent, and when it applies. Default `agent_id`: the calling agent."""
 
     agent_id: Label | None = None
     trigger_condition: Annotated[Text, StringConstraints(max_length=2_000)] | None = None
@@ -109,8 +111,7 @@ class NewSkill(Wire):
 
 
 class ProceduralItem(Wire):
-    """A skill; where it was searched, `score` (how likely it answers, 0 to 1) and `similarity` (cosine, None without
-    vectors)."""
+    """A skill; in a search, `score` (how likely it answers, 0 to 1) and `similarity` (cosine, None without vectors)."""
 
     id: str
     tenant_id: str
@@ -126,7 +127,7 @@ class ProceduralItem(Wire):
 
 Question = Annotated[Text, Field(min_length=1, max_length=10_000)]
 Some = Annotated[int, Field(ge=1, le=50)]
-Agent = Annotated[Id | None, Field(description="Without it: the agent who asks.")]
+Agent = Annotated[Id | None, Field(description="Default: the calling agent.")]
 
 
 class KnowledgeQuery(Wire):
@@ -175,7 +176,7 @@ UPSERT_KNOWLEDGE = Endpoint(
     "writer",
     "CoALA memory",
     Upserted,
-    "Store a fact, or put it in place of one's own that says the same.",
+    "Store a fact, or replace your own fact with the same content.",
     body=KnowledgeUpsert,
 )
 QUERY_KNOWLEDGE = Endpoint(
@@ -185,7 +186,7 @@ QUERY_KNOWLEDGE = Endpoint(
     "reader",
     "CoALA memory",
     list[SemanticItem],
-    "The facts that best answer, best first.",
+    "Return the facts that best answer the query, best first.",
     params=KnowledgeQuery,
 )
 SEARCH_KNOWLEDGE = Endpoint(
@@ -195,7 +196,7 @@ SEARCH_KNOWLEDGE = Endpoint(
     "reader",
     "CoALA memory",
     list[SemanticItem],
-    "The facts that best answer, best first.",
+    "Return the facts that best answer the query, best first.",
     params=KnowledgeSearch,
 )
 LOG_INTERACTION = Endpoint(
@@ -205,7 +206,7 @@ LOG_INTERACTION = Endpoint(
     "writer",
     "CoALA memory",
     EpisodicItem,
-    "Store what was said or done.",
+    "Store an interaction.",
     body=NewInteraction,
     status=201,
 )
@@ -216,7 +217,7 @@ GET_RECENT_HISTORY = Endpoint(
     "reader",
     "CoALA memory",
     list[EpisodicItem],
-    "What an agent logged last, newest first.",
+    "List the last interactions of an agent, newest first.",
     params=RecentOf,
 )
 SEARCH_INTERACTIONS = Endpoint(
@@ -226,7 +227,7 @@ SEARCH_INTERACTIONS = Endpoint(
     "reader",
     "CoALA memory",
     list[EpisodicItem],
-    "What an agent logged that best answers, best first.",
+    "Return the interactions of an agent that best answer the query, best first.",
     params=InteractionSearch,
 )
 STORE_SKILL = Endpoint(
@@ -247,6 +248,6 @@ GET_RELEVANT_SKILLS = Endpoint(
     "reader",
     "CoALA memory",
     list[ProceduralItem],
-    "The skills of an agent that best fit, best first.",
+    "Return the skills of an agent that fit best, best first.",
     params=SkillSearch,
 )

@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, model
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import (
     MAX_BATCH_ITEMS,
-    MAX_CONTENT_CHARACTERS,
     MAX_TAGS,
     AsOf,
     Cursor,
@@ -27,10 +26,11 @@ from keeps_client.models.common import (
 from keeps_client.models.events import Event
 from keeps_client.models.names import Name, Namespace, Tag
 from keeps_client.models.working import ExpectedVersion
+from keeps_client.values import MAX_CONTENT_CHARACTERS
+from keeps_client.values import Visibility as Visibility
 
 Kind = Literal["semantic", "episodic", "procedural"]
 Layer = Literal["session", "short_term", "long_term", "knowledge"]
-Visibility = Literal["private", "tenant"]
 Role = Literal["user", "assistant", "system", "tool"]
 ProcedureType = Literal["system_prompt", "few_shot_example"]
 MemoryOrder = Literal["created", "importance", "recency", "name"]
@@ -61,11 +61,10 @@ class Life(Wire):
 
 
 class Memory(Wire):
-    """One durable row: what is known, whose it is, since when it is true, and how long it stays.
+    """One durable row: the content, its owner, the time it is true, and its lifetime.
 
-    `valid_from` and `valid_to` say when the content was true in the world; `created_at` and `updated_at` when
-    Keeps learned it. `superseded_by` names the memory that holds the newer truth. `life` is told by `get`, `list` and
-    `recall`.
+    `valid_from` and `valid_to` say when the content was true in the world; `created_at` and `updated_at` when Keeps
+    stored it. `superseded_by` names the newer memory. `life` is set by `get`, `list` and `recall`.
     """
 
     memory_id: UUID
@@ -104,9 +103,9 @@ class Memory(Wire):
 class NewMemory(Wire):
     """A memory to store; the arguments of `remember`.
 
-    `metadata["speaker"]` names who said an episodic memory and `valid_from` when: both are searched. `importance`
-    is 0.0 to 1.0, estimated from the text where it is not given. `ttl_days` and `expires_at` exclude each other;
-    `ttl_days` 0 is without an end, also where the text is known and had one.
+    `metadata["speaker"]` names the speaker of an episodic memory and `valid_from` its time: recall searches both.
+    `importance` is 0.0 to 1.0, estimated from the text by default. `ttl_days` and `expires_at` exclude each other;
+    `ttl_days` 0 means no expiry, and removes the expiry of a stored memory with the same text.
     """
 
     content: Content
@@ -133,13 +132,13 @@ class NewMemory(Wire):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.key is not None and self.namespace is None:
-            raise ValueError("key needs a namespace: the two together name a memory")
+            raise ValueError("key needs a namespace: together they identify a memory")
         if self.if_version is not None and self.key is None:
             raise ValueError("if_version needs a namespace and key: it guards the memory stored there")
         if self.ttl_days is not None and self.expires_at is not None:
             raise ValueError("give ttl_days or expires_at, not both")
         if not self.content.strip():
-            raise ValueError("content holds only white space")
+            raise ValueError("content contains only whitespace")
         return self
 
 
@@ -165,17 +164,18 @@ class MemoryChange(Wire):
         if not self.model_fields_set:
             raise ValueError("nothing to change: give at least one field")
         if "content" in self.model_fields_set and not self.content.strip():
-            raise ValueError("content holds only white space")
+            raise ValueError("content contains only whitespace")
         return self
 
 
 class Receipt(Wire):
     """The result of one write.
 
-    `unchanged`: it was there already. `superseded`: it was stored as an older truth, since a newer one is known.
-    `event_id` names the event that records it (None when nothing changed); `indexed` tells whether the vector is
-    stored, too: if not, the memory is found by its words until the index catches up. `providers`: those that a
-    forgotten memory was removed from; `failed_providers`: read-only ones that still have it.
+    `unchanged`: it already existed. `superseded`: it was stored as an older version, because a newer one exists.
+    `event_id` names the event that records it (None when nothing changed); `indexed` says whether the vector is stored,
+    too: if not, recall matches only its words until the index catches up. `providers`: those that deleted the forgotten
+    memory; `failed_providers`: read-only ones that still have it. `remains_in`: the source message of a forgotten fact,
+    which still contains it.
     """
 
     status: ReceiptStatus
@@ -185,6 +185,7 @@ class Receipt(Wire):
     indexed: bool = False
     providers: tuple[str, ...] = ()
     failed_providers: tuple[str, ...] = ()
+    remains_in: UUID | None = None
 
 
 def _parse_filters(filters: object) -> object:
@@ -211,7 +212,7 @@ FiltersText = Annotated[
 
 
 class NewMemories(Wire):
-    """A batch: stored whole, or not at all."""
+    """A batch, stored completely or not at all."""
 
     items: Annotated[list[NewMemory], Field(max_length=MAX_BATCH_ITEMS)]
     index: IndexWhen = "later"
@@ -239,7 +240,7 @@ class MemoryQuery(Wire):
         Field(
             description=(
                 "created: newest first · importance: highest first · recency: last changed first · name: by namespace"
-                " and key, what has no key last"
+                " and key, memories without a key last"
             )
         ),
     ] = "created"
@@ -267,7 +268,7 @@ class ForgottenKey(Wire):
 
 
 class KeysMoved(Wire):
-    """A move of all that is stored under `key` and the keys below it (`key/…`) to `to`."""
+    """A move of `key` and the keys below it (`key/…`) to `to`."""
 
     namespace: Namespace
     key: Key
@@ -275,7 +276,7 @@ class KeysMoved(Wire):
 
 
 class KeysForgotten(Wire):
-    """A removal of all that is stored under `key` and the keys below it (`key/…`)."""
+    """A removal of `key` and the keys below it (`key/…`)."""
 
     namespace: Namespace
     key: Key
@@ -295,7 +296,7 @@ REMEMBER = Endpoint(
     "writer",
     "memories",
     Receipt,
-    "Store one memory: 201 where it is new, 200 where it was known or changed.",
+    "Store one memory: 201 if it is new, 200 if it existed or was updated.",
     params=WhenIndexed,
     body=NewMemory,
     status=201,
@@ -308,8 +309,8 @@ LIST_MEMORIES = Endpoint(
     "reader",
     "memories",
     Page[Memory],
-    "One page: newest first, or by importance, recency (last changed first) or name (namespace and key). With"
-    " `namespace` and `key`, only the current memory of that key.",
+    "List memories in pages: newest first, or by importance, recency (last changed first) or name "
+    "(namespace and key). With `namespace` and `key`, only the current memory of that key.",
     params=MemoryQuery,
 )
 REMEMBER_MANY = Endpoint(
@@ -319,7 +320,7 @@ REMEMBER_MANY = Endpoint(
     "writer",
     "memories",
     list[Receipt],
-    "Store up to 1,000 memories in one transaction; one receipt for each, in order.",
+    "Store up to 1,000 memories in one transaction. Returns one receipt for each, in order.",
     body=NewMemories,
     status=201,
 )
@@ -330,7 +331,7 @@ GET_MEMORY = Endpoint(
     "reader",
     "memories",
     Memory,
-    "One memory, also a forgotten or superseded one.",
+    "Return one memory, even if it is forgotten or superseded.",
     params=MemoryAt,
 )
 UPDATE_MEMORY = Endpoint(
@@ -351,7 +352,7 @@ FORGET_MEMORY = Endpoint(
     "writer",
     "memories",
     Receipt,
-    "Forget: restorable for 30 days, or with `hard` gone now, also from the log.",
+    "Forget a memory. You can restore it for 30 days; with `hard`, it is deleted immediately, also from the log.",
     params=ForgottenMemory,
 )
 FORGET_KEY = Endpoint(
@@ -361,7 +362,7 @@ FORGET_KEY = Endpoint(
     "writer",
     "memories",
     Receipt,
-    "Forget what is stored under a key.",
+    "Forget the memory under a key.",
     params=ForgottenKey,
 )
 MOVE_KEYS = Endpoint(
@@ -371,7 +372,7 @@ MOVE_KEYS = Endpoint(
     "writer",
     "memories",
     KeysChanged,
-    "Give a key, and all keys below it, another place: all of them, or none.",
+    "Move a key and all keys below it: all of them, or none.",
     body=KeysMoved,
 )
 FORGET_KEYS = Endpoint(
@@ -381,7 +382,7 @@ FORGET_KEYS = Endpoint(
     "writer",
     "memories",
     KeysChanged,
-    "Forget what is stored under a key and all keys below it: all of it, or none.",
+    "Forget the memories under a key and all keys below it: all of them, or none.",
     body=KeysForgotten,
 )
 RESTORE_MEMORY = Endpoint(
@@ -391,7 +392,7 @@ RESTORE_MEMORY = Endpoint(
     "writer",
     "memories",
     Receipt,
-    "Bring back what was forgotten less than 30 days ago.",
+    "Restore a memory that was forgotten less than 30 days ago.",
     params=MemoryId,
 )
 GET_HISTORY = Endpoint(
@@ -401,6 +402,6 @@ GET_HISTORY = Endpoint(
     "reader",
     "memories",
     list[Event],
-    "Everything that happened to a memory, oldest first.",
+    "List all events of a memory, oldest first.",
     params=MemoryId,
 )

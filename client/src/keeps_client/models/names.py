@@ -1,4 +1,4 @@
-"""Names of kinds, namespaces and tags: what they may hold, in words."""
+"""Names of kinds, namespaces and tags: which characters they may contain."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 import unicodedata
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StringConstraints
 
 from keeps_client.models.common import NAME_PATTERN, Text
+from keeps_client.zones import zone_of
 
 MAX_NAME_CHARACTERS = 100
 _NAMESPACE_SIGNS = frozenset("_.:/-")
@@ -18,7 +19,7 @@ NAMESPACE_RULE = (
 )
 TAG_RULE = f"a tag is a text of 1 to {MAX_NAME_CHARACTERS} characters, none of them a line break or invisible"
 _JOINERS = "\u200c\u200d"
-"""Invisible, but letters of Persian and parts of emoji are written with them."""
+"""Invisible, but needed in Persian words and emoji."""
 
 
 def is_namespace(text: str) -> bool:
@@ -31,7 +32,7 @@ def namespace_of(text: str) -> str:
     """Return a namespace in the one form in which it is stored, NFC. Raises ValueError."""
     name = unicodedata.normalize("NFC", text)
     if not is_namespace(name):
-        raise ValueError(f"{name[:40]!r} cannot be one: {NAMESPACE_RULE}")
+        raise ValueError(f"{name[:40]!r} is not valid: {NAMESPACE_RULE}")
     return name
 
 
@@ -40,17 +41,22 @@ def tag_of(text: str) -> str:
     tag = unicodedata.normalize("NFC", text).strip()
     categories = {unicodedata.category(character) for character in tag if character not in _JOINERS}
     if not 0 < len(tag) <= MAX_NAME_CHARACTERS or categories & _CONTROLS:
-        raise ValueError(f"{tag[:40]!r} cannot be one: {TAG_RULE}")
+        raise ValueError(f"{tag[:40]!r} is not valid: {TAG_RULE}")
     return tag
 
 
 def _plain_name(text: str) -> str:
     if not re.fullmatch(NAME_PATTERN, text) or len(text) > MAX_NAME_CHARACTERS:
         raise ValueError(
-            f"{text[:40]!r} cannot be one: such a name has 1 to {MAX_NAME_CHARACTERS} of the letters A to Z and a to z,"
+            f"{text[:40]!r} is not valid: a name has 1 to {MAX_NAME_CHARACTERS} of the letters A to Z and a to z,"
             " digits and _ . : / - but no spaces"
         )
     return text
+
+
+def _existing_zone(name: str) -> str:
+    zone_of(name)
+    return name
 
 
 _BOUNDED = Field(json_schema_extra={"minLength": 1, "maxLength": MAX_NAME_CHARACTERS})
@@ -61,3 +67,4 @@ Name = Annotated[
 ]
 Namespace = Annotated[Text, AfterValidator(namespace_of), _BOUNDED]
 Tag = Annotated[Text, AfterValidator(tag_of), _BOUNDED]
+ZoneName = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_existing_zone)]

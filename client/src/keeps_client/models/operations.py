@@ -18,7 +18,7 @@ OperationStatus = Literal["running", "completed", "failed", "undone"]
 class Operation(Wire):
     """One run of a job over a tenant. `counts`: what it did, by name, such as `{"archived": 12}`.
 
-    `undoable`: whether its changes can still be taken back as one; they can for 30 days, if it made any.
+    `undoable`: whether it can still be undone as a whole: for 30 days, if it changed anything.
     """
 
     operation_id: UUID
@@ -37,7 +37,7 @@ class Operation(Wire):
 class OperationChange(Wire):
     """A change of one memory of the asking user by an operation: the changed fields before and after.
 
-    `before` is None if the operation made the memory.
+    `before` is None if the operation created the memory.
     """
 
     memory_id: UUID
@@ -46,7 +46,7 @@ class OperationChange(Wire):
 
 
 class OperationDetail(Operation):
-    """An operation, with the changes to one's own memories (at most 1,000)."""
+    """An operation, with the changes to your own memories (at most 1,000)."""
 
     changes: tuple[OperationChange, ...]
 
@@ -63,7 +63,7 @@ class QueueStatus(Wire):
 
 
 class HeldJob(Wire):
-    """A dead letter: a job that failed after all attempts, and waits for somebody to say `retry`."""
+    """A dead letter: a job that failed after all attempts and waits for `retry`."""
 
     id: int
     job: str
@@ -94,7 +94,7 @@ LIST_OPERATIONS = Endpoint(
     "reader",
     "operations",
     Page[Operation],
-    "What background jobs did to the tenant, newest first: names and counts.",
+    "List the changes of background jobs to the tenant, newest first: names and counts.",
     params=OperationQuery,
 )
 GET_OPERATION = Endpoint(
@@ -104,7 +104,7 @@ GET_OPERATION = Endpoint(
     "reader",
     "operations",
     OperationDetail,
-    "One operation, with what it did to one's own memories.",
+    "Return one operation, with its changes to your own memories.",
     params=OperationId,
 )
 UNDO_OPERATION = Endpoint(
@@ -114,7 +114,7 @@ UNDO_OPERATION = Endpoint(
     "admin",
     "operations",
     Operation,
-    "Take back what an operation did to the whole tenant, as one; what was changed since is left alone.",
+    "Undo an operation for the whole tenant. Rows changed since stay as they are.",
     params=OperationId,
 )
 LIST_JOBS = Endpoint(
@@ -124,7 +124,7 @@ LIST_JOBS = Endpoint(
     "operator",
     "administration",
     list[QueueStatus],
-    "What the worker's queue holds: counts. For operators.",
+    "Count the jobs in the worker's queue. For operators.",
 )
 LIST_HELD_JOBS = Endpoint(
     "list_held_jobs",
@@ -133,7 +133,7 @@ LIST_HELD_JOBS = Endpoint(
     "operator",
     "administration",
     list[HeldJob],
-    "Dead letters: jobs that failed after all attempts. For operators.",
+    "List dead letters: jobs that failed after all attempts. For operators.",
 )
 RETRY_JOBS = Endpoint(
     "retry_jobs",
@@ -142,6 +142,6 @@ RETRY_JOBS = Endpoint(
     "operator",
     "administration",
     int,
-    "Queue one dead letter again, or all of them; how many. For operators.",
+    "Queue one dead letter again, or all of them. Returns their number. For operators.",
     params=WhichJob,
 )

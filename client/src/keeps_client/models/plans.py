@@ -20,7 +20,7 @@ Correlations = Annotated[list[StateId], Field(max_length=1_000)]
 
 
 class Plan(Wire):
-    """One goal's execution as it is stored. `sub_plan_ids`: the plans that name it as their parent, oldest first."""
+    """A stored plan. `sub_plan_ids`: its child plans, oldest first."""
 
     plan_id: str
     tenant_id: str
@@ -43,8 +43,9 @@ class Plan(Wire):
 
 
 class NewPlan(Wire):
-    """A plan to create. A session that is not there yet is made; the parent must be there. `visibility` `tenant`: every
-    user of the tenant may read, change and delete it, by its id; its session and parent are shared ones, too."""
+    """A plan to create. A missing session is created; the parent must exist. `visibility` `tenant`: every user of the
+    tenant may read, change and delete it by its id; its session and parent must be shared, too.
+    """
 
     plan_id: StateId | None = None
     goal_event: Label
@@ -91,8 +92,9 @@ class PlanContext(Wire):
 
 
 class NewPlanContext(Wire):
-    """A plan context to store. The plan is made where it is not there yet, which takes `goal_event` (`goal` with
-    `context`). Where it is, the given fields are changed and others stay."""
+    """A plan context to store. A missing plan is created, which needs `goal_event` (`goal` with `context`). In an
+    existing plan, the given fields change and others stay.
+    """
 
     plan_id: StateId
     session_id: StateId | None = None
@@ -145,8 +147,8 @@ STORE_PLAN_CONTEXT = Endpoint(
     "writer",
     "plan contexts",
     PlanContext,
-    "Store the state machine of a plan; the plan is made where it is not there (201). Where it is, fields that are not "
-    "given stay (200).",
+    "Store the state machine of a plan. Creates the plan if it does not exist (201); otherwise, fields "
+    "that are not given stay (200).",
     body=NewPlanContext,
     status=201,
     created=lambda answer: answer.version == 1,
@@ -158,7 +160,7 @@ GET_PLAN_BY_CORRELATION = Endpoint(
     "reader",
     "plan contexts",
     PlanContext,
-    "The plan that waits for an id.",
+    "Return the plan that waits for a correlation id.",
     params=CorrelationId,
 )
 GET_PLAN_CONTEXT = Endpoint(
@@ -168,7 +170,7 @@ GET_PLAN_CONTEXT = Endpoint(
     "reader",
     "plan contexts",
     PlanContext,
-    "",
+    "Return the state machine of a plan.",
     params=PlanId,
 )
 UPDATE_PLAN_CONTEXT = Endpoint(
@@ -182,7 +184,9 @@ UPDATE_PLAN_CONTEXT = Endpoint(
     params=PlanId,
     body=PlanContextChange,
 )
-CREATE_PLAN = Endpoint("create_plan", "POST", "/v1/memory/plans", "writer", "plans", Plan, "", body=NewPlan, status=201)
+CREATE_PLAN = Endpoint(
+    "create_plan", "POST", "/v1/memory/plans", "writer", "plans", Plan, "Create a plan.", body=NewPlan, status=201
+)
 LIST_PLANS = Endpoint(
     "list_plans",
     "GET",
@@ -190,11 +194,13 @@ LIST_PLANS = Endpoint(
     "reader",
     "plans",
     Page[Plan],
-    "Plans, newest first; `active` means running or paused. `X-Next-Cursor` leads to the next page.",
+    "List plans, newest first; `active` means running or paused. `X-Next-Cursor` has the cursor of the next page.",
     params=PlanQuery,
     bare=True,
 )
-GET_PLAN = Endpoint("get_plan", "GET", "/v1/memory/plans/{plan_id}", "reader", "plans", Plan, "", params=PlanId)
+GET_PLAN = Endpoint(
+    "get_plan", "GET", "/v1/memory/plans/{plan_id}", "reader", "plans", Plan, "Return a plan.", params=PlanId
+)
 UPDATE_PLAN = Endpoint(
     "update_plan",
     "PUT",
@@ -213,6 +219,6 @@ DELETE_PLAN = Endpoint(
     "writer",
     "plans",
     Deleted,
-    "Remove a plan with its sub-plans, task contexts and working memory.",
+    "Delete a plan with its sub-plans, task contexts and working memory.",
     params=PlanId,
 )

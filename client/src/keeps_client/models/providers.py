@@ -28,8 +28,8 @@ class ProviderCapabilities(Wire):
 
 class ProviderInfo(ProviderCapabilities):
     """A provider as it is listed. `builtin`: part of Keeps; `state`: `active`, or `failing` while it is left out of
-    recall.
-    `problems`: what somebody has to mend, such as a Markdown file that cannot be read."""
+    recall. `problems`: what you have to fix, such as an unreadable Markdown file.
+    """
 
     builtin: bool
     state: Literal["active", "failing"] = "active"
@@ -73,7 +73,7 @@ class ProviderId(Wire):
 class EntryPlace(Wire):
     provider_id: Id
     entry_key: EntryKey
-    session_id: Annotated[Id | None, Field(description="Whose scratchpad, with the provider `working`")] = None
+    session_id: Annotated[Id | None, Field(description="Session of the scratchpad, for the provider `working`")] = None
 
 
 LIST_PROVIDERS = Endpoint(
@@ -83,7 +83,7 @@ LIST_PROVIDERS = Endpoint(
     "reader",
     "providers",
     list[ProviderInfo],
-    "Every provider, with what it can do and whether it answers.",
+    "List all providers, with their capabilities and state.",
 )
 APPEND_MARKDOWN = Endpoint(
     "append_markdown",
@@ -92,7 +92,7 @@ APPEND_MARKDOWN = Endpoint(
     "writer",
     "providers",
     list[Entry],
-    "Put a text through the pipeline of the Markdown memory; returns the new entries.",
+    "Add a text to the Markdown memory. Returns the new entries.",
     body=AppendText,
 )
 WRITE_ENTRY = Endpoint(
@@ -113,7 +113,7 @@ READ_ENTRY = Endpoint(
     "reader",
     "providers",
     Entry,
-    "What a provider holds under a key.",
+    "Return the value of a provider under a key.",
     params=EntryPlace,
 )
 DELETE_ENTRY = Endpoint(
@@ -123,7 +123,7 @@ DELETE_ENTRY = Endpoint(
     "writer",
     "providers",
     Entry,
-    "Remove a key from a provider.",
+    "Delete a key from a provider.",
     params=EntryPlace,
 )
 REBUILD_PROVIDER = Endpoint(
@@ -133,6 +133,6 @@ REBUILD_PROVIDER = Endpoint(
     "writer",
     "providers",
     Rebuilt,
-    "Have a provider make anew what it derives, for this user.",
+    "Have a provider rebuild its derived data for this user.",
     params=ProviderId,
 )

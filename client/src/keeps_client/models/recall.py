@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
@@ -19,8 +20,7 @@ from keeps_client.models.common import (
     small_json,
 )
 from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory
-from keeps_client.models.names import Name, Namespace, Tag
-from keeps_client.zones import ZoneName
+from keeps_client.models.names import Name, Namespace, Tag, ZoneName
 
 
 def _small(filters: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -35,15 +35,13 @@ RecallScope = Literal["all", "own", "shared", "working", "persistent", "indexed"
 class RecallRequest(Wire):
     """One question; the arguments of `recall`.
 
-    `scope`: "all" what this user may see, "own" only what this user wrote, "shared" only what others made visible
-    to the tenant; or one tier: "working", "persistent" (the database by words, and other stores), "indexed" (by
-    meaning).
-    `providers`: only these; "graph" adds what mentions the question's entities. `since` and `until` bound `valid_from`.
-    `as_of` asks what was true and known at that time, with what was changed or
-    forgotten since; `valid_at` what was true at that time, as it is known now. `timezone`: dates in the question are
-    days there; KEEPS_TIMEZONE if not given.
-    `include_archived`: True searches archived memories, too; False never does; None (the default) does where the best
-    current hit is weak.
+    `scope`: "all" (what this user may see), "own" (only what this user wrote), "shared" (only what others share with
+    the tenant), or one tier: "working", "persistent" (the database by words, and other stores), "indexed" (by meaning).
+    `providers`: only these; "graph" adds memories that mention the question's entities. `since` and `until` limit
+    `valid_from`. `as_of`: memories as stored at that time, including those changed or forgotten since; `valid_at`:
+    memories true at that time, as stored now. `timezone`: the time zone of dates in the question; default:
+    KEEPS_TIMEZONE. `include_archived`: True searches archived memories, too; False never does; None (the default) does
+    if the best current hit is weak.
     """
 
     MOST_BYTES: ClassVar[int] = MAX_QUESTION_BYTES
@@ -75,16 +73,15 @@ class RecallRequest(Wire):
 
 
 WEAK_RELEVANCE = 0.25
-"""Hits that are less relevant are marked as weak in answers that are text: they may be related. None is left out."""
+"""Text answers mark less relevant hits as weak: they may only be related. None is left out."""
 
 
 class Explanation(Wire):
-    """Why a hit is where it is: every number that went into its score.
+    """The parts of the score of a hit.
 
-    Each part is one arm or boost: `raw` is what it measured, `normalised` what is weighed of it (of the arms its place
-    between the worst candidate, 0, and the best, 1), `weight` its share, `points` what it added to the score (weight
-    times normalised).
-    `matched_terms`: stems of the question that this memory holds.
+    Each part is one arm or boost: `raw` is the measurement, `normalised` the value that is weighted (for an arm, its
+    place between the worst candidate, 0, and the best, 1), `weight` its share, `points` its contribution to the score
+    (weight times normalised). `matched_terms`: stems that the question and this memory share.
     """
 
     class Part(Wire):
@@ -110,8 +107,8 @@ class Hit(Wire):
     """A memory that answers, best first. Scores compare within one answer, not between answers.
 
     `relevance`, from 0 to 1, says how likely the memory answers the question; under 0.25 it may only be related.
-    Without a vector it is the share of the question's words that the memory holds; None where a provider says nothing.
-    `similarity` is the cosine of their vectors, None where there is no vector yet.
+    Without a vector it is the share of the question's words that the memory contains; None if a provider gives none.
+    `similarity` is the cosine of their vectors, None without a vector.
     `newer_id`: a later statement among the hits, about the same matter, that may have changed this one.
     `passage`: of a memory of over 1,000 characters, the sentences that are nearest to the question.
     """
@@ -130,10 +127,16 @@ class Hit(Wire):
     def memory_id(self) -> UUID:
         return self.memory.memory_id
 
+    @property
+    def text(self) -> str:
+        """Return the content of the memory."""
+        return self.memory.content
+
 
 class RecallResult(Wire):
-    """The hits of one question. `partial` is set where a provider failed or the vector index could not be asked.
+    """The hits of one question, best first; `result[0]`, `len(result)` and `for hit in result` work, too.
 
+    `partial` is set if a provider failed or the vector index was unavailable.
     `nothing_known`: probably no memory answers the question. A hint: the nearest memories are among the hits.
     """
 
@@ -143,6 +146,15 @@ class RecallResult(Wire):
     partial: bool = False
     failed_providers: list[str] = Field(default_factory=list[str])
 
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:  # type: ignore[override]
+        return iter(self.hits)
+
+    def __getitem__(self, position: int) -> Hit:
+        return self.hits[position]
+
 
 RECALL = Endpoint(
     "recall",
@@ -151,6 +163,6 @@ RECALL = Endpoint(
     "reader",
     "memories",
     RecallResult,
-    "The memories that best answer, best first.",
+    "Return the memories that best answer a question, best first.",
     body=RecallRequest,
 )

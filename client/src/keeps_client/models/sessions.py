@@ -15,9 +15,9 @@ from keeps_client.models.working import ExpectedVersion, StateId
 
 
 class Session(Wire):
-    """A conversation as it is stored. `last_interaction` and `last_activity` are the same moment: the last change of
-    the session, of a plan or working memory in it, or the last memory written in it. Counted when asked, so always
-    true."""
+    """A stored conversation. `last_interaction` and `last_activity` are the same: the last change of the session, of a
+    plan or working memory in it, or the last memory written in it. They are computed on request.
+    """
 
     session_id: str
     tenant_id: str
@@ -35,7 +35,7 @@ class Session(Wire):
 
 
 class NewSession(Wire):
-    """A session to create; without an id one is made."""
+    """A session to create; without an id, one is generated."""
 
     session_id: StateId | None = None
     name: Label | None = None
@@ -44,7 +44,7 @@ class NewSession(Wire):
 
 
 class SessionChange(Wire):
-    """The fields of a session to change; others stay. With none, only its last interaction moves."""
+    """The fields of a session to change; others stay. Without fields, only its last interaction is updated."""
 
     name: Label | None = None
     agent_id: Label | None = None
@@ -53,13 +53,21 @@ class SessionChange(Wire):
 
 
 class SessionQuery(Wire):
-    ended: bool | None = Field(default=None, description="Only those that were ended; with false, only others.")
+    ended: bool | None = Field(default=None, description="Only ended sessions; with false, only those that are not.")
     limit: Hundred = 20
     cursor: Cursor = None
 
 
 CREATE_SESSION = Endpoint(
-    "create_session", "POST", "/v1/memory/sessions", "writer", "sessions", Session, "", body=NewSession, status=201
+    "create_session",
+    "POST",
+    "/v1/memory/sessions",
+    "writer",
+    "sessions",
+    Session,
+    "Create a session.",
+    body=NewSession,
+    status=201,
 )
 LIST_SESSIONS = Endpoint(
     "list_sessions",
@@ -68,12 +76,19 @@ LIST_SESSIONS = Endpoint(
     "reader",
     "sessions",
     Page[Session],
-    "Sessions, newest first. `X-Next-Cursor` leads to the next page.",
+    "List sessions, newest first. `X-Next-Cursor` has the cursor of the next page.",
     params=SessionQuery,
     bare=True,
 )
 GET_SESSION = Endpoint(
-    "get_session", "GET", "/v1/memory/sessions/{session_id}", "reader", "sessions", Session, "", params=SessionId
+    "get_session",
+    "GET",
+    "/v1/memory/sessions/{session_id}",
+    "reader",
+    "sessions",
+    Session,
+    "Return a session.",
+    params=SessionId,
 )
 UPDATE_SESSION = Endpoint(
     "update_session",
@@ -82,7 +97,7 @@ UPDATE_SESSION = Endpoint(
     "writer",
     "sessions",
     Session,
-    "Change the fields that are given; with none, only the last interaction moves.",
+    "Change the fields that are given. Without fields, only the last interaction is updated.",
     params=SessionId,
     body=SessionChange,
 )
@@ -93,6 +108,6 @@ DELETE_SESSION = Endpoint(
     "writer",
     "sessions",
     Deleted,
-    "Remove a session; its plans stay.",
+    "Delete a session; its plans stay.",
     params=SessionId,
 )

@@ -1,4 +1,4 @@
-"""Task contexts: delegated work, stored so that whoever gets the result can go on."""
+"""Task contexts: delegated work, stored so that the recipient of the result can continue."""
 
 from __future__ import annotations
 
@@ -26,16 +26,14 @@ Document = Metadata
 """A JSON object of at most 64 KiB."""
 FreeContext = Annotated[
     dict[str, JsonValue] | None,
-    Field(description="Several fields at once; entries that are no field go into `state`."),
+    Field(description="Several fields at once; entries that are not fields go into `state`."),
 ]
-StateVisibility = Annotated[
-    Visibility | None, Field(description="Without it, what KEEPS_STATE_VISIBILITY says: `private`.")
-]
+StateVisibility = Annotated[Visibility | None, Field(description="Default: KEEPS_STATE_VISIBILITY, `private`.")]
 SubTasks = Annotated[list[Json], Field(max_length=1_000), AfterValidator(_sub_tasks)]
 
 
 class TaskContext(Wire):
-    """One delegated piece of work as it is stored."""
+    """Stored delegated work."""
 
     task_id: str
     tenant_id: str
@@ -55,13 +53,14 @@ class TaskContext(Wire):
 
 
 class NewTaskContext(Wire):
-    """A task context to store; one that is there already is replaced. `sub_tasks`: ids, or objects with
-    `sub_task_id`. With `context`, `event_type` may be left out: it is `task` then. `visibility` `tenant`: every user of
-    the tenant may read, change and delete it, by its id."""
+    """A task context to store; an existing one is replaced. `sub_tasks`: ids, or objects with `sub_task_id`. With
+    `context`, the default `event_type` is `task`. `visibility` `tenant`: every user of the tenant may read, change and
+    delete it by its id.
+    """
 
     task_id: StateId
     plan_id: StateId | None = None
-    user_id: str | None = Field(default=None, description="Ignored: a body never chooses its owner.")
+    user_id: str | None = Field(default=None, description="Ignored: the caller is the owner.")
     event_type: Label
     response_event: Label | None = None
     response_topic: Label = "action-results"
@@ -114,7 +113,9 @@ class Deleted(Wire):
         return self.deleted
 
 
-Details = Annotated[bool, Field(description="`sub_tasks` holds what is known of each sub-task; without it, their ids.")]
+Details = Annotated[
+    bool, Field(description="`sub_tasks` contains the details of each sub-task; without it, their ids.")
+]
 
 
 class TaskAnswer(Wire):
@@ -145,7 +146,7 @@ STORE_TASK_CONTEXT = Endpoint(
     "writer",
     "task contexts",
     TaskContext,
-    "Store delegated work (201), or replace it (200). A sub-task given as its id keeps what is known of it.",
+    "Store delegated work (201), or replace it (200). A sub-task given as its id keeps its status and result.",
     params=TaskAnswer,
     body=NewTaskContext,
     status=201,
@@ -158,7 +159,7 @@ GET_TASK_BY_SUBTASK = Endpoint(
     "reader",
     "task contexts",
     TaskContext,
-    "The task that waits for a sub-task.",
+    "Return the task that waits for a sub-task.",
     params=SubTaskQuery,
 )
 GET_TASK_CONTEXT = Endpoint(
@@ -168,7 +169,7 @@ GET_TASK_CONTEXT = Endpoint(
     "reader",
     "task contexts",
     TaskContext,
-    "",
+    "Return a task context.",
     params=TaskQuery,
 )
 UPDATE_TASK_CONTEXT = Endpoint(
@@ -178,7 +179,7 @@ UPDATE_TASK_CONTEXT = Endpoint(
     "writer",
     "task contexts",
     TaskContext,
-    "Change the fields that are given; others stay. A sub-task given as its id keeps what is known of it.",
+    "Change the fields that are given; others stay. A sub-task given as its id keeps its status and result.",
     params=TaskQuery,
     body=TaskContextChange,
 )
@@ -189,7 +190,7 @@ PUT_SUB_TASK = Endpoint(
     "writer",
     "task contexts",
     TaskContext,
-    "Add a sub-task, or note what became of it, in one transaction: nothing is lost when others do the same at once.",
+    "Add a sub-task or record its result, in one transaction: concurrent changes are not lost.",
     params=SubTaskOf,
     body=SubTaskChange,
 )
@@ -200,6 +201,6 @@ DELETE_TASK_CONTEXT = Endpoint(
     "writer",
     "task contexts",
     Deleted,
-    "",
+    "Delete a task context.",
     params=TaskId,
 )

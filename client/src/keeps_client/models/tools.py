@@ -34,7 +34,7 @@ Sentence = Annotated[Text, StringConstraints(min_length=1, max_length=500)]
 
 
 class NewTool(Wire):
-    """A tool. `input_schema`: JSON Schema of what it takes; `auth`: a hint at how one is let in, never a secret."""
+    """A tool. `input_schema`: JSON Schema of its input; `auth`: how to authenticate, in words, never a secret."""
 
     name: Name
     purpose: Sentence
@@ -45,7 +45,7 @@ class NewTool(Wire):
 
 
 class Tool(Wire):
-    """A tool as it is stored. `score`: where it was searched for."""
+    """A stored tool. `score`: set in a search."""
 
     name: str
     purpose: str
@@ -67,7 +67,7 @@ class ToolImport(Wire):
 
 
 class ToolsImported(Wire):
-    """The names of what was stored, and what was left out, with the reason."""
+    """The names of the stored tools, and those left out, with the reason."""
 
     names: tuple[str, ...]
     left_out: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class ToolName(Wire):
 
 
 class ToolQuery(Wire):
-    """`query`: what is to be done; then the tools that fit best come first. Without it, all by name."""
+    """`query`: the task; the best tools come first. Without it, all tools by name."""
 
     query: Annotated[Text, Field(min_length=1, max_length=2_000)] | None = None
     limit: Annotated[int, Field(ge=1, le=1_000)] = 100
@@ -91,7 +91,7 @@ ADD_TOOL = Endpoint(
     "admin",
     "tools",
     Tool,
-    "Tell agents of a tool: what it is for, when to use it, what it takes.",
+    "Register a tool for agents: its purpose, when to use it, its input.",
     body=NewTool,
     status=201,
 )
@@ -102,7 +102,7 @@ IMPORT_TOOLS = Endpoint(
     "admin",
     "tools",
     ToolsImported,
-    "Tell agents of each operation of an OpenAPI 3 document; references may only lead inside it.",
+    "Register each operation of an OpenAPI 3 document as a tool; references may only point inside the document.",
     body=ToolImport,
 )
 LIST_TOOLS = Endpoint(
@@ -112,7 +112,7 @@ LIST_TOOLS = Endpoint(
     "reader",
     "tools",
     list[Tool],
-    "The tools by name; with `query`, those that fit best, best first.",
+    "List the tools by name; with `query`, the best ones, best first.",
     params=ToolQuery,
 )
 REMOVE_TOOL = Endpoint(
@@ -122,6 +122,6 @@ REMOVE_TOOL = Endpoint(
     "admin",
     "tools",
     Receipt,
-    "Tell of it no more.",
+    "Remove a tool.",
     params=ToolName,
 )

@@ -1,5 +1,7 @@
-"""Transcripts: conversations word for word, as frameworks keep them, with their state. Not recalled; see sessions and
-exchanges for what becomes memory."""
+"""Transcripts: conversations word for word, as frameworks store them, with their state.
+
+Recall does not search them; exchanges become memories.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ MAX_ENTRY_BYTES, MAX_ENTRY_VALUES = 4 * 1024 * 1024, 100_000
 MAX_STATE_BYTES = 4 * 1024 * 1024
 """Maximum bytes of the state of one transcript, or of a user in one app."""
 MAX_PART_BYTES = 4 * 1024 * 1024
-"""A part ends with the entry that reaches it."""
+"""A part ends with the entry that reaches this size."""
 AppName = Annotated[Text, StringConstraints(min_length=1, max_length=200)]
 """The application of the transcripts, 1 to 200 characters."""
 State = Annotated[dict[StateId, Json], Field(max_length=1_000)]
@@ -26,7 +28,7 @@ State = Annotated[dict[StateId, Json], Field(max_length=1_000)]
 
 
 class TranscriptEntry(Wire):
-    """One thing that was said or done, as its framework writes it down. `position` counts from 1."""
+    """One entry of a transcript, as its framework writes it. `position` counts from 1."""
 
     position: int
     entry_id: str
@@ -36,7 +38,8 @@ class TranscriptEntry(Wire):
 
 class TranscriptInfo(Wire):
     """A transcript with its own state, without its entries. `updated_at`: the time of its last entry. `user_state` is
-    said where it is of many users."""
+    set in lists of several users.
+    """
 
     app: str
     transcript_id: str
@@ -52,8 +55,8 @@ class TranscriptInfo(Wire):
 
 
 class Transcript(TranscriptInfo):
-    """A transcript, or a part of it: where `next_after` is set, there are more entries after it. `user_state`: of all
-    transcripts of the user in this app. `shared_state`: of all its users, the working memory of the plan `app:<app>`.
+    """A transcript, or a part of it: if `next_after` is set, more entries follow. `user_state`: of all transcripts of
+    the user in this app. `shared_state`: of all its users, the working memory of the plan `app:<app>`.
     """
 
     shared_state: dict[str, JsonValue]
@@ -70,15 +73,15 @@ class NewStates(Wire):
 
 
 class NewTranscript(NewStates):
-    """A transcript to begin; without an id one is made."""
+    """A transcript to create; without an id, one is generated."""
 
     transcript_id: StateId | None = None
     agent_id: Label | None = None
-    at: UtcTime | None = Field(default=None, description="When it began, where that was not now")
+    at: UtcTime | None = Field(default=None, description="Start time. Default: now")
 
 
 class NewTranscriptEntry(Wire):
-    """An entry to append. The same id with the same content again is one entry."""
+    """An entry to append. Appending the same id and content again has no effect."""
 
     entry_id: StateId
     at: UtcTime | None = None
@@ -88,8 +91,8 @@ class NewTranscriptEntry(Wire):
 class TranscriptChange(NewStates):
     """Entries to append and keys to set, together or not at all.
 
-    `expected_version` is what was read (0: there is no transcript yet); where others have written since, nothing is
-    done. With `create` a transcript that is not there begins with this.
+    `expected_version` is the version that you read (0: no transcript yet); if others have written since, nothing is
+    done. With `create`, a missing transcript is created.
     """
 
     entries: list[NewTranscriptEntry] = Field(default_factory=list[NewTranscriptEntry], max_length=1_000)
@@ -109,7 +112,7 @@ class Appended(Wire):
 
 
 class RemovedEntry(Wire):
-    """The entry that was last, or None where there was none, and how the transcript stands without it."""
+    """The removed entry, or None if there was none, and the version of the transcript without it."""
 
     app: str
     transcript_id: str
@@ -128,8 +131,10 @@ class TranscriptOf(AppOf):
 
 
 class TranscriptPart(TranscriptOf):
-    last: Annotated[int | None, Field(ge=0, le=1_000_000, description="Only so many of the last entries")] = None
-    since: Annotated[UtcTime | None, Field(description="Only entries of this time or later")] = None
+    last: Annotated[int | None, Field(ge=0, le=1_000_000, description="Maximum number of entries, the last ones")] = (
+        None
+    )
+    since: Annotated[UtcTime | None, Field(description="Only entries at this time or later")] = None
     after: Annotated[int, Field(ge=0, le=2_147_483_647, description="Only entries after this position")] = 0
     limit: Annotated[int, Field(ge=0, le=1_000)] = 1_000
 
@@ -154,7 +159,7 @@ CREATE_TRANSCRIPT = Endpoint(
     "writer",
     "transcripts",
     Transcript,
-    "Begin a transcript. 409 where its id is taken.",
+    "Create a transcript. 409 if its id is taken.",
     params=AppOf,
     body=NewTranscript,
     status=201,
@@ -166,7 +171,7 @@ LIST_TRANSCRIPTS = Endpoint(
     "reader",
     "transcripts",
     Page[TranscriptInfo],
-    "The user's transcripts in an app, the one that was left alone longest first.",
+    "List the user's transcripts in an app, least recently used first.",
     params=TranscriptQuery,
 )
 GET_TRANSCRIPT = Endpoint(
@@ -176,7 +181,7 @@ GET_TRANSCRIPT = Endpoint(
     "reader",
     "transcripts",
     Transcript,
-    "A transcript with its entries, oldest first; `next_after` leads to more.",
+    "Return a transcript with its entries, oldest first; `next_after` continues the list.",
     params=TranscriptPart,
 )
 APPEND_TO_TRANSCRIPT = Endpoint(
@@ -186,7 +191,7 @@ APPEND_TO_TRANSCRIPT = Endpoint(
     "writer",
     "transcripts",
     Appended,
-    "Append entries and set keys of states, in one transaction. 409 where others wrote since `expected_version`.",
+    "Append entries and set state keys, in one transaction. 409 if others wrote since `expected_version`.",
     params=TranscriptOf,
     body=TranscriptChange,
 )
@@ -197,7 +202,8 @@ REMOVE_LAST_ENTRY = Endpoint(
     "writer",
     "transcripts",
     RemovedEntry,
-    "Remove the last entry and answer it, in one transaction: no two callers get the same. Also from the log.",
+    "Remove and return the last entry, in one transaction, so that no two callers get the same one. Also removes it"
+    " from the log.",
     params=TranscriptOf,
     repeatable=False,
 )
@@ -208,7 +214,7 @@ CLEAR_TRANSCRIPT = Endpoint(
     "writer",
     "transcripts",
     Appended,
-    "Remove all entries, also from the log. The transcript and its state stay.",
+    "Delete all entries, also from the log. The transcript and its state stay.",
     params=TranscriptOf,
 )
 DELETE_TRANSCRIPT = Endpoint(
@@ -218,7 +224,7 @@ DELETE_TRANSCRIPT = Endpoint(
     "writer",
     "transcripts",
     Deleted,
-    "Remove a transcript and its state now, also from the log. The user's and the app's states stay.",
+    "Delete a transcript and its state at once, also from the log. The states of the user and the app stay.",
     params=TranscriptOf,
 )
 GET_APP_STATE = Endpoint(
@@ -228,7 +234,7 @@ GET_APP_STATE = Endpoint(
     "reader",
     "transcripts",
     AppState,
-    "What an app keeps for the user and for all users, beside transcripts.",
+    "Return the state of an app for the user and for all users, apart from transcripts.",
     params=AppOf,
 )
 LIST_ALL_TRANSCRIPTS = Endpoint(
@@ -238,6 +244,6 @@ LIST_ALL_TRANSCRIPTS = Endpoint(
     "admin",
     "transcripts",
     Page[TranscriptInfo],
-    "The transcripts of all users of the tenant in an app, user by user.",
+    "List the transcripts of all users of the tenant in an app, user by user.",
     params=TranscriptQuery,
 )

@@ -13,7 +13,7 @@ from keeps_client.models.common import Cursor, Id, IdAsText, Json, Limit, Page, 
 StateId = Annotated[Text, StringConstraints(min_length=1, max_length=255), IdAsText]
 """The id of a plan, task, session or key: 1 to 255 characters."""
 ExpectedVersion = Annotated[int, Field(ge=0, le=2_147_483_647, strict=True)]
-"""The version that must be stored for a write to go through; 0: nothing may be there yet."""
+"""The version that must be stored for a write to go through; 0: nothing may be stored yet."""
 MAX_PATH_PARTS = 32
 
 
@@ -32,20 +32,21 @@ def _number(value: object) -> object:
 def _delta(value: object) -> object:
     number = _number(value)
     if isinstance(number, int | float) and abs(number) > 1e15:
-        raise ValueError("must lie between -1e15 and 1e15")
+        raise ValueError("must be between -1e15 and 1e15")
     return number
 
 
 Path = Annotated[Text, StringConstraints(min_length=1, max_length=1_000), AfterValidator(_short)]
 OfWorkflow = Annotated[
-    bool, Field(description="A key that this makes belongs to the workflow: clearing the workflow removes it.")
+    bool, Field(description="A key created by this belongs to the workflow: clearing the workflow removes it.")
 ]
 Seconds = Annotated[float, Field(gt=0, le=3_153_600_000), BeforeValidator(_number)]
 
 
 class WorkingItem(Wire):
-    """One key of a plan. `version` counts its writes, from 1; `user_id` wrote it last; `workflow` tells whether a
-    WorkflowState made it."""
+    """One key of a plan. `version` counts its writes, from 1; `user_id` wrote it last; `workflow`: a WorkflowState
+    created it.
+    """
 
     id: str
     tenant_id: str
@@ -69,7 +70,7 @@ class WorkingValue(Wire):
 
 
 class NewWorkingItem(WorkingValue):
-    """A key and what to store under it."""
+    """A key and its value."""
 
     key: StateId
 
@@ -77,7 +78,7 @@ class NewWorkingItem(WorkingValue):
 class AtomicChange(Wire):
     """The place of a change in one statement.
 
-    `path` is a key, or `key.sub.path` into its JSON; with `whole` it is a key as it stands, points and all.
+    `path` is a key, or `key.sub.path` into its JSON; with `whole`, dots are part of the key.
     """
 
     plan_id: StateId
@@ -93,25 +94,25 @@ class AtomicChange(Wire):
 
 
 class AtomicAppend(AtomicChange):
-    """Append `value` to a list. What is not there yet begins as a list."""
+    """Append `value` to a list. A missing value starts as a list."""
 
     value: Json
 
 
 class AtomicExtend(AtomicChange):
-    """Append all `values` to a list, next to each other. What is not there yet begins as a list."""
+    """Append all `values` to a list, next to each other. A missing value starts as a list."""
 
     values: Annotated[list[Json], Field(max_length=10_000)]
 
 
 class AtomicMerge(AtomicChange):
-    """Set the entries of an object that `changes` names; its others stay. What is not there yet begins as an object."""
+    """Set the entries of an object that `changes` names; its others stay. A missing value starts as an object."""
 
     changes: Annotated[dict[str, Json], Field(max_length=10_000)]
 
 
 class AtomicIncrement(AtomicChange):
-    """Add `delta` to a number. What is not there yet begins as 0."""
+    """Add `delta` to a number. A missing value starts as 0."""
 
     delta: Annotated[int | float, Field(allow_inf_nan=False), BeforeValidator(_delta)] = 1
 
@@ -153,12 +154,12 @@ class PlanKey(Wire):
 
 class PlanClearing(Wire):
     plan_id: Id
-    workflow: bool = Field(default=False, description="Only the keys that a WorkflowState made.")
+    workflow: bool = Field(default=False, description="Only the keys that a WorkflowState created.")
 
 
 class PlanKeys(Wire):
     plan_id: Id
-    values: bool = Field(default=True, description="False: keys and versions alone; each `value` is null.")
+    values: bool = Field(default=True, description="False: only keys and versions; each `value` is null.")
     limit: Limit = 100
     cursor: Cursor = None
 
@@ -170,7 +171,7 @@ GET_PLAN_STATE = Endpoint(
     "reader",
     "working memory",
     WorkingItem,
-    "One key, with its version as ETag.",
+    "Return one key, with its version as ETag.",
     params=PlanKey,
 )
 SET_PLAN_STATE = Endpoint(
@@ -180,7 +181,7 @@ SET_PLAN_STATE = Endpoint(
     "writer",
     "working memory",
     WorkingItem,
-    "Store a value; with a version, only if it is stored.",
+    "Store a value; with a version, only if that version is stored.",
     params=PlanKey,
     body=WorkingValue,
 )
@@ -191,7 +192,7 @@ DELETE_PLAN_KEY = Endpoint(
     "writer",
     "working memory",
     WorkingDeleted,
-    "Remove a key and its values, also from the log.",
+    "Delete a key and its values, also from the log.",
     params=PlanKey,
 )
 LIST_PLAN_STATE = Endpoint(
@@ -201,7 +202,7 @@ LIST_PLAN_STATE = Endpoint(
     "reader",
     "working memory",
     Page[WorkingItem],
-    "The keys of a plan, by key. `X-Next-Cursor` leads to the next page.",
+    "List the keys of a plan, by key. `X-Next-Cursor` has the cursor of the next page.",
     params=PlanKeys,
     bare=True,
 )
@@ -212,7 +213,7 @@ ADD_PLAN_STATE = Endpoint(
     "writer",
     "working memory",
     WorkingItem,
-    "Store a value under the key that the body names.",
+    "Store a value under the key in the body.",
     params=PlanId,
     body=NewWorkingItem,
     status=201,
@@ -224,7 +225,7 @@ DELETE_PLAN_STATE = Endpoint(
     "writer",
     "working memory",
     WorkingCleared,
-    "Remove all keys of a plan, or those that a workflow made, and their values, also from the log.",
+    "Delete all keys of a plan, or those that a workflow created, and their values, also from the log.",
     params=PlanClearing,
 )
 APPEND_TO_LIST = Endpoint(
@@ -234,7 +235,7 @@ APPEND_TO_LIST = Endpoint(
     "writer",
     "working memory",
     AtomicResult,
-    "Append to a list, in one statement: nothing is lost when others do the same at once.",
+    "Append to a list, in one statement: concurrent changes are not lost.",
     body=AtomicAppend,
 )
 EXTEND_LIST = Endpoint(
@@ -254,7 +255,7 @@ UPDATE_OBJECT = Endpoint(
     "writer",
     "working memory",
     AtomicResult,
-    "Set entries of an object, whose others stay, in one statement.",
+    "Set entries of an object, in one statement; other entries stay.",
     body=AtomicMerge,
 )
 INCREMENT = Endpoint(
