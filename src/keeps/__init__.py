@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from keeps.base.scope import Scope
     from keeps.engine import Keeps
+    from keeps.synchronous import Memory
     from keeps_client.errors import KeepsError
     from keeps_client.models import NewMemory
 
-__all__ = ["Keeps", "KeepsError", "NewMemory", "Scope", "__version__"]
+__all__ = ["Keeps", "KeepsError", "Memory", "NewMemory", "Scope", "__version__"]
 __version__ = "0.2.0"
 _MODULES = {
     "Keeps": "keeps.engine",
     "KeepsError": "keeps_client.errors",
+    "Memory": "keeps.synchronous",
     "NewMemory": "keeps_client.models",
     "Scope": "keeps.base.scope",
 }
