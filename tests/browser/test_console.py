@@ -12,14 +12,18 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
+from keeps.base.clock import new_id, utc_now
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.lifecycle.service import Lifecycle
+from keeps.memory.requests import store as requests
 from keeps.store.db.embedded import EmbeddedPostgres
+from keeps_client.models import LoggedHit, NewTranscriptEntry, RequestDetail
 from tests.conftest import admin
 from tests.console.rows import asked
 from tests.serving import token
+from tests.writing import in_write
 
 pytestmark = pytest.mark.browser
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
@@ -54,6 +58,8 @@ _WHAT = (
 _BEFORE = ("", "\"'>", "</textarea>", "</title></style></script>", "--><!--", "\u202e", "]]>", "&lt;")
 CORPUS = ["".join(each).format(run=RUNS) for each in itertools.product(_BEFORE, _WHAT)]
 """200 texts that are code where somebody forgets what they are."""
+NO_PAGES = ("GET /ui/welcome", "GET /ui/memories/export", "GET /ui/pick/users", "GET /ui/pick/tenants")
+"""Answers that are no whole page."""
 
 
 @pytest.fixture
@@ -86,19 +92,45 @@ async def alice(keeps: Keeps, tenant: str) -> AsyncIterator[dict[str, str]]:
     other = await memory.add_entity(next(evil)[:200])
     await memory.add_relation(one.entity_id, other.entity_id, "knows", properties={"x": next(evil)})
     await memory.add_mention(stored.memory_id, one.entity_id)
+    await memory.create_transcript("app", transcript_id="transcript", state={next(evil)[:200]: next(evil)})
+    await memory.create_transcript(next(evil)[:200])
+    entries = [NewTranscriptEntry(entry_id=next(evil)[:200], entry={next(evil): next(evil)}) for _ in range(20)]
+    await memory.append_to_transcript("app", "transcript", entries)
+    await memory.put_item(("app",), "app", {next(evil): next(evil)}, index=False)
+    for label in CORPUS[::20]:
+        await memory.put_item(("app", label.replace(".", "")), label, {next(evil): next(evil)}, index=False)
     document = await memory.add_document(next(evil), title=next(evil)[:200], source=next(evil)[:200])
     await memory.add_tool("a-tool", purpose=next(evil), when_to_use=next(evil))
     await memory.admin.make_key(next(evil)[:200])
     await memory.admin.add_webhook("https://hooks.example.com/x")
     hooks = await memory.admin.list_webhooks()
     keys = await memory.admin.list_keys()
+    logged = RequestDetail(
+        request_id=new_id(),
+        user_id="alice",
+        kind="context",
+        door="http",
+        query=next(evil),
+        asked_at=utc_now(),
+        took_ms=1.0,
+        hits=1,
+        left_out=1,
+        found_nothing=True,
+        arguments={"session_id": next(evil)},
+        answer=(LoggedHit(memory_id=stored.memory_id, section="conversations"),),
+        omitted=(LoggedHit(memory_id=stored.memory_id, section="activity", reason="budget"),),
+    )
+    await in_write(keeps.database, memory.scope, lambda tx: requests.add(tx, logged))
     await keeps.service(Indexer).settle(memory.scope)
     yield {
         "memory_id": str(stored.memory_id),
+        "request_id": str(logged.request_id),
         "session_id": "talk",
         "entity_id": str(one.entity_id),
         "plan_id": "plan",
         "task_id": "task",
+        "app": "app",
+        "transcript_id": "transcript",
         "document_id": str(document.document.document_id),
         "webhook_id": str(hooks[0].webhook_id),
         "key_id": str(keys[0].key_id),
@@ -177,6 +209,7 @@ async def test_search_answers_as_it_is_typed(browser: Browser, secured_url: str,
         await first.locator("a.content").click()
         await expect(page.get_by_role("heading", name="Versions")).to_be_visible()
         await expect(page.get_by_role("button", name="Forget")).to_have_count(0)
+        await expect(page.get_by_role("button", name="Delete permanently")).to_have_count(0)
 
 
 async def test_every_button_does_what_it_says(browser: Browser, secured_url: str, keeps: Keeps, tenant: str) -> None:
@@ -192,20 +225,20 @@ async def test_every_button_does_what_it_says(browser: Browser, secured_url: str
         await page.get_by_label("Content").fill("The meeting is in room 3.")
         await press("Store")
         await expect(page.get_by_role("status")).to_have_text("created")
-        await page.get_by_text("Correct it").click()
+        await page.get_by_text("Edit this memory").click()
         await page.get_by_label("Content").fill("The meeting is in room 4.")
         await press("Save")
         await expect(page.locator("ins")).to_contain_text("4.")
         await press("Forget")
         await press("Restore")
         await expect(page.get_by_role("status")).to_have_text("restored")
-        await press("Forget for good…")
-        await page.get_by_role("link", name="Keep it").click()
-        await press("Forget for good…")
-        await press("Forget for good")
-        await expect(page.get_by_role("status")).to_have_text("forgotten for good")
+        await press("Delete permanently…")
+        await page.get_by_role("link", name="Cancel").click()
+        await press("Delete permanently…")
+        await press("Delete permanently")
+        await expect(page.get_by_role("status")).to_have_text("permanently deleted")
         await page.locator("tbody input[name=id]").first.check()
-        await press("Forget the chosen…")
+        await press("Forget selected…")
         await press("Forget 1")
         await expect(page.get_by_role("status")).to_have_text("1 forgotten")
         await page.goto(f"{secured_url}/ui/conversations/talk")
@@ -213,11 +246,11 @@ async def test_every_button_does_what_it_says(browser: Browser, secured_url: str
         await page.goto(f"{secured_url}/ui/graph/{one.entity_id}")
         await page.get_by_text("Merge or unmerge").click()
         await page.get_by_label("Another entity").fill("Rexy")
-        await press("Merge it into this one")
+        await press("Merge into this one")
         await expect(page.get_by_role("status")).to_have_text("merged")
         await page.goto(f"{secured_url}/ui/events")
-        await press("Verify: are the rows what the log says?")
-        await expect(page.get_by_role("heading", name="The rows are what the log says")).to_be_visible()
+        await press("Verify that rows match the event log")
+        await expect(page.get_by_role("heading", name="Rows match the event log")).to_be_visible()
         await page.goto(f"{secured_url}/ui/context?q=Where+is+the+dog%3F")
         await context.grant_permissions(["clipboard-read", "clipboard-write"])
         await press("Copy as text")
@@ -227,12 +260,12 @@ async def test_every_button_does_what_it_says(browser: Browser, secured_url: str
         await press("Forget the document")
         await expect(page.get_by_role("status")).to_contain_text("forgotten")
         await page.goto(f"{secured_url}/ui/admin")
-        await press("Prove that tenants are kept apart")
-        await expect(page.get_by_role("heading", name="The wall stands")).to_be_visible()
+        await press("Check tenant isolation")
+        await expect(page.get_by_role("heading", name="Tenants are isolated")).to_be_visible()
         await page.get_by_role("link", name="Back").click()
-        await page.get_by_text("Make a key").click()
+        await page.get_by_text("Create a key").click()
         await page.get_by_label("Name").fill("a key")
-        await press("Make it")
+        await press("Create")
         secret = await page.locator("#secret").inner_text()
         await page.get_by_role("link", name="Back").click()
         assert secret not in await page.content()
@@ -242,13 +275,13 @@ async def test_every_button_does_what_it_says(browser: Browser, secured_url: str
         await press("Add")
         await page.goto(f"{secured_url}/ui/admin")
         await page.get_by_role("link", name="hooks.example.com").click()
-        await press("Try again now")
+        await press("Retry now")
         await page.get_by_role("link", name="hooks.example.com").click()
         await press("Remove")
         await page.get_by_label("User", exact=True).last.fill("gone")
         await press("Erase…")
-        await page.get_by_label("Type the user again").fill("gone")
-        await press("Erase for good")
+        await page.get_by_label("Type the user id to confirm").fill("gone")
+        await press("Erase permanently")
         await expect(page.get_by_role("heading", name="Erased")).to_be_visible()
         await page.locator("details.who summary").click()
         await press("Sign out")
@@ -277,7 +310,7 @@ async def test_what_jobs_did_is_taken_back_and_tried_again(
     async with looking(browser, secured_url, token(tenant, "alice", "operator")) as (_, page):
         await page.goto(f"{secured_url}/ui/operations")
         await page.get_by_role("link", name="promotion").first.click()
-        await page.get_by_role("button", name="Undo all of it").click()
+        await page.get_by_role("button", name="Undo").click()
         await expect(page.get_by_role("status")).to_contain_text("undone")
         assert (await memory.get(kept.memory_id)).layer == "short_term"
         await page.goto(f"{secured_url}/ui/operations")
@@ -285,15 +318,15 @@ async def test_what_jobs_did_is_taken_back_and_tried_again(
         await expect(page.locator(f"button[value='{job_id}']")).to_have_count(0)
         await page.goto(f"{secured_url}/ui/graph/{other.entity_id}")
         await page.get_by_text("Merge or unmerge").click()
-        await page.get_by_role("button", name="Take a merge of this entity back").click()
+        await page.get_by_role("button", name="Undo a merge of this entity").click()
         await expect(page.get_by_role("status")).to_have_text("unmerged")
         await page.goto(f"{secured_url}/ui/admin")
         row = page.get_by_role("row").filter(has_text=tenant).first
-        await row.get_by_label("Memories at most").fill("1234")
+        await row.get_by_label("Maximum memories").fill("1234")
         await row.get_by_role("button", name="Set").click()
         await expect(page.get_by_role("status")).to_be_visible()
         assert (
-            await page.get_by_role("row").filter(has_text=tenant).first.get_by_label("Memories at most").input_value()
+            await page.get_by_role("row").filter(has_text=tenant).first.get_by_label("Maximum memories").input_value()
             == "1234"
         )
     async with admin(server, "keeps_test") as connection:
@@ -313,13 +346,13 @@ async def test_a_file_is_imported_piece_by_piece(
         await page.goto(f"{secured_url}/ui/memories")
         await page.get_by_text("Import", exact=True).first.click()
         await page.locator("input[type=file]").set_input_files(file)
-        await page.get_by_label("only look").check()
+        await page.get_by_label("dry run").check()
         await page.get_by_role("button", name="Import").click()
-        await expect(page.locator("output.lines")).to_contain_text("150 would be stored, 0 there already, 1 failed")
+        await expect(page.locator("output.lines")).to_contain_text("150 would be stored, 0 unchanged, 1 failed")
         assert (await other.list()).items == []
-        await page.get_by_label("only look").uncheck()
+        await page.get_by_label("dry run").uncheck()
         await page.get_by_role("button", name="Import").click()
-        await expect(page.locator("output.lines")).to_contain_text("150 stored, 0 there already, 1 failed")
+        await expect(page.locator("output.lines")).to_contain_text("150 stored, 0 unchanged, 1 failed")
         await expect(page.locator("output.lines")).to_contain_text("line 151")
         assert await page.locator("progress").evaluate("bar => bar.value / bar.max") == 1
 
@@ -334,9 +367,9 @@ async def test_one_slider_shows_what_was_known_then(
     async with looking(browser, secured_url, token(tenant, "alice", "reader")) as (_, page):
         await page.goto(f"{secured_url}/ui/time?q=home&entity=Rex")
         await expect(page.get_by_text("owns").last).to_be_visible()
-        await page.get_by_label("Back from now").fill("30")
-        await expect(page.get_by_text("None was known by then.")).to_be_visible()
-        await expect(page.get_by_text("No entity of this name was known.")).to_be_visible()
+        await page.get_by_label("Days back from now").fill("30")
+        await expect(page.get_by_text("No memory was stored then.")).to_be_visible()
+        await expect(page.get_by_text("No entity had this name.")).to_be_visible()
         await expect(page.get_by_text("new since")).to_be_visible()
 
 
@@ -367,6 +400,12 @@ async def test_two_users_side_by_side_see_nothing_of_each_other(
                 assert path in ("insights",) or f"secret of {own}" in text, path
 
 
+WIDE = """[...document.querySelectorAll("body *")]
+    .filter(node => node.getBoundingClientRect().right > 400 && !node.parentElement.closest(".scroll"))
+    .map(node => node.outerHTML.slice(0, 200)).slice(-3)"""
+"""The innermost elements that reach beyond the width of a phone, and do not scroll."""
+
+
 @pytest.mark.parametrize(
     "how", [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 800}}]
 )
@@ -377,7 +416,7 @@ async def test_pages_are_for_everybody(
     found: list[str] = []
     async with looking(browser, secured_url, token(alice["tenant_id"], "alice", "operator"), **how) as (_, page):
         for name, method, path, _ in asked(alice, "tea"):
-            if method != "GET" or name in ("GET /ui/welcome", "GET /ui/memories/export"):
+            if method != "GET" or name in NO_PAGES:
                 continue
             await page.goto(secured_url + path)
             await page.evaluate(AXE)
@@ -389,5 +428,5 @@ async def test_pages_are_for_everybody(
             ]
             if "viewport" in how:
                 wide = await page.evaluate("document.documentElement.scrollWidth")
-                assert wide <= 400, f"{name} is {wide} wide"
+                assert wide <= 400, f"{name} is {wide} wide: {await page.evaluate(WIDE)}"
     assert found == []

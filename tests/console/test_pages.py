@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from html import unescape
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -25,8 +26,11 @@ from keeps.doors.console.sessions import COOKIE, Session, Sessions
 from keeps.doors.console.views import curve, quoted, stacked, word_diff
 from keeps.doors.server.authorized_memory import AuthorizedMemory, _AuthorizedAdmin
 from keeps.engine import Keeps, LocalAdmin, LocalMemory
+from keeps.memory.lifecycle.service import Lifecycle
 from keeps.store.access.keys import KeyService
-from keeps_client.models import NewKey
+from keeps.store.db.embedded import EmbeddedPostgres
+from keeps_client.models import NewKey, NewTranscriptEntry
+from tests.conftest import admin
 from tests.console.rows import SHARED, asked, test_every_page_has_a_row
 from tests.server.test_matrix import MARK, alices, rows_of_alice
 from tests.serving import serving, token
@@ -384,7 +388,7 @@ async def test_the_demonstration_comes_and_goes(server_url: str, keeps: Keeps) -
     async with browsing(server_url) as http:
         status, text = await text_of(http, "POST", "/ui/demo", {})
         assert status == 200
-        assert "Look as alice of harbour" in text
+        assert "View as alice of harbour" in text
         assert (await alice.list()).items
         assert (await text_of(http, "POST", "/ui/demo/remove", {}))[0] == 200
         assert not (await alice.list()).items
@@ -532,3 +536,49 @@ def test_what_is_vendored_is_what_the_notice_says() -> None:
     assert served == {name.rpartition("/")[2] for name in STATIC}
     for path in static.joinpath("vendor").iterdir():
         assert hashlib.sha256(path.read_bytes()).hexdigest() in notice, path.name
+
+
+async def test_items_and_transcripts_are_paged_and_opened(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    odd = "a/b ?&#% é"
+    async with browsing(secured_url, token(tenant, "alice", "reader")) as http:
+        for path, hint in (("/ui/items", "KeepsStore"), ("/ui/transcripts", "append_to_transcript")):
+            _, text = await text_of(http, "GET", path, {})
+            assert hint in text
+        for number in range(101):
+            await memory.put_item(("notes", odd), f"{odd} {number:03}", {"n": number}, index=False)
+        await memory.append_to_transcript(
+            odd, odd, [NewTranscriptEntry(entry_id="1", entry={"t": "x" * 9_000})], create=True
+        )
+        opened: list[str] = []
+        for path in ("/ui/items", "/ui/transcripts"):
+            while True:  # follow the first link of each list, and the link to the next page
+                _, text = await text_of(http, "GET", path, {})
+                opened.append(text)
+                main = text.partition("<main")[2]
+                link = re.search(r'rel="next" href="([^"]*)"', main) or re.search(
+                    r'(?:card|content)"><a href="([^"]*)"', main
+                )
+                if link is None:
+                    break
+                path = str(URL(path).join(URL(unescape(link[1]), encoded=True)))
+    assert any(f"{odd} 100" in unescape(text) for text in opened), "the second page of keys"
+    assert any("&#34;n&#34;: 100" in text for text in opened), "the value of the last item"
+    assert any("x" * 1_990 + "…" in text for text in opened), "a long entry is cut"
+
+
+async def test_overview_lists_the_jobs_of_the_last_day(
+    server: EmbeddedPostgres, keeps: Keeps, secured_url: str, tenant: str
+) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.remember("I am allergic to peanuts.", kind="episodic", importance=0.9)
+    async with admin(server, "keeps_test") as connection:
+        await connection.execute(
+            "UPDATE keeps.memories SET created_at = now() - interval '3 hours' WHERE tenant_id = $1", tenant
+        )
+    async with browsing(secured_url, token(tenant, "alice", "writer")) as http:
+        assert "No job has changed anything." in (await text_of(http, "GET", "/ui/insights/numbers", {}))[1]
+        await keeps.service(Lifecycle).run(tenant, "promotion")
+        listed = (await text_of(http, "GET", "/ui/insights/numbers", {}))[1]
+    operation = (await memory.operations()).items[0]
+    assert f'<a href="/ui/operations/{operation.operation_id}">promotion</a>' in listed

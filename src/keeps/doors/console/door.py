@@ -75,7 +75,7 @@ class Door:
         elif path.startswith("/ui/static/") and page.method in ("GET", "HEAD"):
             await page.file(path.removeprefix("/ui/static/"))
         elif page.method not in ("GET", "HEAD") and not page.is_own:
-            await page.problem(403, "Not from here", "A form of another site cannot be sent to the console.")
+            await page.problem(403, "Cross-site request", "The console does not accept forms from other sites.")
         elif path == "/ui/login":
             await self._login(page, receive)
         elif path == "/ui/logout" and page.method == "POST":
@@ -94,6 +94,7 @@ class Door:
         elif page.path == "/ui/as" and page.method == "POST":
             form = await _form(receive)
             user, tenant = (form.get(name, "").strip() or None for name in ("user", "tenant"))
+            user = form.get("pick") or user  # a user of the list, in place of what is typed
             for name, value in (("user_id", user), ("tenant_id", tenant)):
                 if value is not None:
                     check_id(name, value)
@@ -111,7 +112,7 @@ class Door:
             return
         credential = (await _form(receive)).get("credential", "").strip()
         if not credential or len(credential) > MAX_CREDENTIAL or not credential.isascii():
-            await page.html(422, "login.html", problem="That is no key or token.", hours=HOURS)
+            await page.html(422, "login.html", problem="This is not a valid key or token.", hours=HOURS)
             return
         session = self._sessions.begin(credential)
         status, detail = await self._tried(page, session)
@@ -139,7 +140,7 @@ class Door:
         try:
             return status, json.loads(body)["detail"] if status >= 300 else ""
         except (ValueError, KeyError, TypeError):
-            return status, "That did not work."
+            return status, "Something went wrong."
 
 
 class _Page:
@@ -193,7 +194,7 @@ class _Page:
             said = json.loads(bytes(body))
         except ValueError:
             said = {}
-        await self.problem(status, said.get("title", "That did not work"), said.get("detail", ""), said)
+        await self.problem(status, said.get("title", "Something went wrong"), said.get("detail", ""), said)
 
     async def problem(self, status: int, title: str, detail: str, said: dict[str, object] | None = None) -> None:
         part = bool(self.header(b"hx-request"))

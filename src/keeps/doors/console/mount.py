@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Match, Route
 
+from keeps.base.door import through
 from keeps.base.scope import Scope
 from keeps.doors.console.views import menu_for, rendered
 from keeps.doors.demo.story import story_tenants
@@ -27,7 +28,7 @@ from keeps.doors.server.mounts import Mount
 from keeps.doors.server.urls import SLASH
 from keeps.engine import Keeps, LocalAdmin
 from keeps.store.access.rates import Rates
-from keeps.store.access.roles import allows, require
+from keeps.store.access.roles import permits, require
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import RoleName
 
@@ -76,7 +77,7 @@ class Call:
         return read_moment(self.asked(name), name)
 
     def may(self, role: RoleName) -> bool:
-        return allows(self.scope.roles, role)
+        return permits(self.scope, role)
 
     async def admit(self, role: RoleName) -> None:
         """Check the role and count a request that is no operation of the memory. Raises ForbiddenError."""
@@ -85,7 +86,7 @@ class Call:
 
     async def form(self, role: RoleName = "writer") -> FormData:
         """Return the submitted form. Raises ForbiddenError for a missing role, ValidationFailedError."""
-        require(self.scope.roles, role)
+        require(self.scope, role)
         check_charset(self.request)
         try:
             if _is_multipart(self.request):
@@ -138,7 +139,7 @@ def read_number(text: str, name: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal()) or len(text) > 18:
-        raise ValidationFailedError(f"{name} is a whole number")
+        raise ValidationFailedError(f"{name} must be a whole number")
     return int(text)
 
 
@@ -150,7 +151,7 @@ def read_moment(text: str, name: str) -> datetime | None:
     with suppress(ValueError):
         moment = datetime.fromisoformat(text)
     if moment is None or not 1970 <= moment.year <= 9998:
-        raise ValidationFailedError(f"{name}: a time such as 2026-11-24 18:30 is wanted, in UTC")
+        raise ValidationFailedError(f"{name} must be a UTC time such as 2026-11-24 18:30")
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
@@ -172,7 +173,8 @@ class Console(Mount):
         # Read before a place is taken: whoever sends slowly waits for themselves.
         most = None if _is_multipart(request) else MOST_FORM
         async with buffered_body(request, most) as body, request.app.state.concurrency.slot(caller):
-            response = await page(replace(call, body=body))
+            with through("console"):
+                response = await page(replace(call, body=body))
         await response(scope, receive, send)
 
 
@@ -188,5 +190,5 @@ def _chosen(routes: list[tuple[Route, Page]], scope: Any) -> tuple[dict[str, Any
             return found["path_params"], page
         partial = partial or match is Match.PARTIAL
     if partial:
-        raise ValidationFailedError(f"this page takes no {scope['method']}")
+        raise ValidationFailedError(f"this page does not accept {scope['method']}")
     raise NotFoundError("there is no such page")

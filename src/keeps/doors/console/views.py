@@ -34,15 +34,19 @@ class Entry:
 
 MENU = (
     Entry("/ui/", "Search"),
+    Entry("/ui/insights", "Overview"),
+    Entry("/ui/requests", "Requests"),
     Entry("/ui/memories", "Memories"),
     Entry("/ui/conversations", "Conversations"),
+    Entry("/ui/transcripts", "Transcripts"),
     Entry("/ui/context", "Context"),
+    Entry("/ui/playground", "Playground"),
     Entry("/ui/graph", "Graph"),
     Entry("/ui/time", "Time"),
     Entry("/ui/events", "Events"),
     Entry("/ui/workspace", "Workspace"),
+    Entry("/ui/items", "Items"),
     Entry("/ui/operations", "Operations"),
-    Entry("/ui/insights", "Insights"),
     Entry("/ui/knowledge", "Knowledge"),
     Entry("/ui/admin", "Admin", "admin"),
 )
@@ -108,6 +112,33 @@ def curve(values: Sequence[float], *, width: int = 600, height: int = 120, top: 
     return " ".join(f"{place * step:.1f},{height - height * value / most:.1f}" for place, value in enumerate(values))
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a chart in SVG units, from its upper left corner. `name`: what it stands for, with its value."""
+
+    name: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def bars(values: Sequence[tuple[str, int]], *, width: int = 600, height: int = 120) -> list[Bar]:
+    """Return a chart of named values, from left to right; the highest one reaches the upper edge."""
+    most = max([1, *(value for _, value in values)])
+    step = width / max(8, len(values))
+    return [
+        Bar(
+            f"{name}: {value:,}",
+            round(place * step + 0.1 * step, 1),
+            round(height - height * value / most, 1),
+            round(0.8 * step, 1),
+            round(height * value / most, 1),
+        )
+        for place, (name, value) in enumerate(values)
+    ]
+
+
 def moment(time: datetime | str | None) -> str:
     if time is None:
         return ""
@@ -117,6 +148,15 @@ def moment(time: datetime | str | None) -> str:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def readable(value: object, most: int) -> str:
+    """Return JSON with line breaks; of a value with more than `most` characters only the beginning, in one line.
+
+    Line breaks take 50 times as long, so only short values have them.
+    """
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return _json(value) if len(text) <= most else text[:most] + "…"
 
 
 def _short(text: str, most: int = 200) -> str:

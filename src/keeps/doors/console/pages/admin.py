@@ -61,7 +61,7 @@ async def remove_webhook(call: Call) -> Response:
 
 async def retry_webhook(call: Call) -> Response:
     await call.admin.retry_webhook(call.given("webhook_id"))
-    return call.go("/ui/admin", "the webhook will be tried again")
+    return call.go("/ui/admin", "the webhook is retried")
 
 
 async def set_quota(call: Call) -> Response:

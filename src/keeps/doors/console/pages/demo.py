@@ -7,6 +7,7 @@ from itertools import groupby
 from starlette.responses import Response
 
 from keeps.doors.console.mount import Call
+from keeps.doors.demo.extras import add_extras
 from keeps.doors.demo.story import read_story, story_tenants
 from keeps_client.errors import ForbiddenError, NotFoundError
 
@@ -16,6 +17,7 @@ async def load(call: Call) -> Response:
     turns = list(read_story())
     for scope, group in groupby(turns, key=lambda turn: turn.scope):
         await call.keeps.memory(scope).remember_many([turn.memory for turn in group], index="later")
+    await add_extras(call.keeps, turns)
     owners = list(dict.fromkeys((turn.scope.tenant_id, turn.scope.user_id) for turn in turns))
     return call.page("demo.html", owners=owners, turns=len(turns), removed=False)
 
@@ -32,7 +34,7 @@ async def remove(call: Call) -> Response:
 
 def _check(call: Call) -> None:
     if not call.open_to_all:
-        raise ForbiddenError("the demonstration is for a server without KEEPS_AUTH, on one's own machine")
+        raise ForbiddenError("the demonstration needs a server without KEEPS_AUTH on your own machine")
 
 
 PAGES = {"POST /ui/demo": load, "POST /ui/demo/remove": remove}

@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from uuid import UUID
-
 from starlette.responses import Response
 
+from keeps.doors.console.drawing import HEIGHT, WIDTH, draw
 from keeps.doors.console.mount import Call
 from keeps_client.errors import KeepsError, ValidationFailedError
-from keeps_client.models import Entity, Memory, Relation
+from keeps_client.models import Memory
 
-PAGE, DRAWN, MENTIONS = 50, 40, 30
-WIDTH, HEIGHT = 760, 440
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    entity: Entity
-    x: float
-    y: float
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    relation: Relation
-    source: Node
-    target: Node
+PAGE, REACHED, MENTIONS = 50, 60, 30
 
 
 async def entities(call: Call) -> Response:
@@ -40,11 +22,12 @@ async def entities(call: Call) -> Response:
 async def entity(call: Call) -> Response:
     entity_id = call.given("entity_id")
     as_of = call.moment("as_of")
+    depth = 1 if call.asked("depth") == "1" else 2
     middle = await call.memory.get_entity(entity_id, as_of=as_of)
     relations = await call.memory.get_relations(middle.entity_id, as_of=as_of)
-    around = await call.memory.traverse(middle.entity_id, depth=1, direction="both", limit=DRAWN)
+    around = await call.memory.traverse(middle.entity_id, depth=depth, direction="both", limit=REACHED)
     entities = {item.entity_id: item for item in [middle, *around.entities]}
-    nodes, edges = _drawn(middle, entities, relations)
+    picture = draw(middle, entities, {each.relation_id: each for each in [*relations, *around.relations]}.values())
     memories: list[Memory] = []
     for mention in await call.memory.get_mentions(entity_id=middle.entity_id, limit=MENTIONS):
         try:
@@ -56,10 +39,10 @@ async def entity(call: Call) -> Response:
         entity=middle,
         relations=relations,
         known=entities,
-        nodes=nodes,
-        edges=edges,
+        picture=picture,
+        depth=depth,
         memories=memories,
-        cut=around.truncated,
+        cut=around.truncated or picture.left_out > 0,
         size=(WIDTH, HEIGHT),
     )
 
@@ -70,7 +53,7 @@ async def merge(call: Call) -> Response:
     others = (await call.memory.list_entities(name=named, limit=3)).items if named else []
     others = [each for each in others if each.entity_id != call.given("entity_id")]
     if len(others) > 1:
-        raise ValidationFailedError("several entities have this name: give the id of the one that you mean")
+        raise ValidationFailedError("several entities have this name: enter the id")
     found = await call.memory.merge_entities(call.given("entity_id"), others[0].entity_id if others else named)
     return call.go(f"/ui/graph/{found.entity_id}", "merged")
 
@@ -78,30 +61,6 @@ async def merge(call: Call) -> Response:
 async def unmerge(call: Call) -> Response:
     found = await call.memory.unmerge_entity(call.given("entity_id"))
     return call.go(f"/ui/graph/{found.entity_id}", "unmerged")
-
-
-def _drawn(middle: Entity, known: dict[UUID, Entity], relations: list[Relation]) -> tuple[list[Node], list[Edge]]:
-    """Return the nodes and edges of one entity in the middle with its neighbours around it."""
-    beside = list(
-        dict.fromkeys(
-            entity_id
-            for relation in relations
-            for entity_id in (relation.source_id, relation.target_id)
-            if entity_id != middle.entity_id and entity_id in known
-        )
-    )[:DRAWN]
-    place = {middle.entity_id: Node(middle, WIDTH / 2, HEIGHT / 2)}
-    for number, entity_id in enumerate(beside):
-        angle = 2 * math.pi * number / len(beside) - math.pi / 2
-        x = WIDTH / 2 + (WIDTH / 2 - 90) * math.cos(angle)
-        y = HEIGHT / 2 + (HEIGHT / 2 - 40) * math.sin(angle)
-        place[entity_id] = Node(known[entity_id], round(x, 1), round(y, 1))
-    edges = [
-        Edge(relation, place[relation.source_id], place[relation.target_id])
-        for relation in relations
-        if relation.source_id in place and relation.target_id in place and relation.source_id != relation.target_id
-    ]
-    return list(place.values()), edges
 
 
 PAGES = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from uuid import UUID
 
+from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from keeps.doors.console.mount import Call
-from keeps_client.errors import NotConfiguredError
+from keeps_client.errors import NotConfiguredError, ValidationFailedError
 from keeps_client.models import DocumentHits, DocumentText
 
 PAGE, TEXT = 30, 20_000
@@ -30,6 +32,21 @@ async def knowledge(call: Call) -> Response:
         tools=await call.memory.list_tools(),
         providers=await call.memory.list_providers(),
     )
+
+
+async def add(call: Call) -> Response:
+    """Add a file as a document; a file of the same name is a new version."""
+    form = await call.form()
+    file = form.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise ValidationFailedError("choose a file, or drop one onto the form")
+    name = PurePath(file.filename.replace("\\", "/")).name[:200]
+    visibility = "private" if form.get("private") else "tenant"
+    receipt = await call.memory.add_document(
+        data=await file.read(), name=name, title=name, source=f"upload/{name}", visibility=visibility
+    )
+    await form.close()
+    return call.go(f"/ui/knowledge/documents/{receipt.document.document_id}", receipt.status)
 
 
 async def document(call: Call) -> Response:
@@ -70,11 +87,12 @@ async def queries(call: Call) -> Response:
 async def forget_document(call: Call) -> Response:
     form = await call.form()
     done = await call.memory.delete_document(call.given("document_id"), hard=bool(form.get("hard")))
-    return call.go("/ui/knowledge", f"the document is forgotten; {done.removed} passages went")
+    return call.go("/ui/knowledge", f"the document is forgotten, with {done.removed} passages")
 
 
 PAGES = {
     "GET /ui/knowledge": knowledge,
+    "POST /ui/knowledge/documents": add,
     "GET /ui/knowledge/queries": queries,
     "GET /ui/knowledge/documents/{document_id:uuid}": document,
     "POST /ui/knowledge/documents/{document_id:uuid}/forget": forget_document,

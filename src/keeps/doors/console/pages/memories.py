@@ -9,8 +9,10 @@ from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from keeps.doors.console.mount import Call, read_number
+from keeps.memory.memories.counts import MemoryCounts
 from keeps.memory.transfer.service import TransferService
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from keeps_client.models import Memory
 
 PAGE = 50
 ORDERS = {"created": "newest first", "importance": "most important first", "recency": "last changed first"}
@@ -20,14 +22,26 @@ _LINE = re.compile(r"^line (\d{1,9})")
 
 async def memories(call: Call) -> Response:
     order = call.asked("order") if call.asked("order") in ORDERS else "created"
+    filters = _filters(call)
     page = await call.memory.list(
-        filters=_filters(call),
+        filters=filters,
         order=order,  # pyright: ignore[reportArgumentType]
         limit=PAGE,
         cursor=call.asked("cursor") or None,
     )
-    template = "memory_rows.html" if call.request.headers.get("hx-request") else "memories.html"
-    return call.page(template, items=page.items, more=call.more(page.next_cursor), orders=ORDERS, order=order)
+    more = call.more(page.next_cursor)
+    if call.request.headers.get("hx-request"):
+        return call.page("memory_rows.html", items=page.items, more=more)
+    total = await call.keeps.service(MemoryCounts).count(call.scope, filters)
+    return call.page(
+        "memories.html",
+        items=page.items,
+        more=more,
+        orders=ORDERS,
+        order=order,
+        total=total,
+        filtered=filters is not None,
+    )
 
 
 def _filters(call: Call) -> dict[str, Any] | None:
@@ -67,7 +81,7 @@ async def forget_many(call: Call) -> Response:
     form = await call.form()
     ids = [str(value) for value in form.getlist("id")][:MOST_AT_ONCE]
     if not ids:
-        raise ValidationFailedError("choose the memories that are to be forgotten first")
+        raise ValidationFailedError("select the memories to forget first")
     if not form.get("sure"):
         return call.page("forget_many.html", items=[await call.memory.get(memory_id) for memory_id in ids])
     done, failed = 0, 0
@@ -77,7 +91,33 @@ async def forget_many(call: Call) -> Response:
             done += 1
         except (NotFoundError, ConflictError):
             failed += 1
-    return call.go("/ui/memories", f"{done} forgotten" + (f", {failed} could not be" if failed else ""))
+    return call.go("/ui/memories", f"{done} forgotten" + (f", {failed} failed" if failed else ""))
+
+
+async def edit_many(call: Call) -> Response:
+    """Change the tags, the importance or the visibility of the chosen memories."""
+    form = await call.form()
+    ids = [str(value) for value in form.getlist("id")][:MOST_AT_ONCE]
+    fields = {name: str(form.get(name, "")).strip() for name in ("add_tag", "remove_tag", "importance", "visibility")}
+    if not ids or not any(fields.values()):
+        raise ValidationFailedError("select memories and enter a change: a tag, the importance, or the visibility")
+    done, failed = 0, 0
+    for memory_id in ids:
+        try:
+            memory = await call.memory.get(memory_id)
+            await call.memory.update(memory_id, if_version=memory.version, **_changes(memory, fields))
+            done += 1
+        except (NotFoundError, ConflictError):
+            failed += 1
+    return call.go("/ui/memories", f"{done} changed" + (f", {failed} failed" if failed else ""))
+
+
+def _changes(memory: Memory, fields: dict[str, str]) -> dict[str, Any]:
+    changes: dict[str, Any] = {name: fields[name] for name in ("importance", "visibility") if fields[name]}
+    if fields["add_tag"] or fields["remove_tag"]:
+        tags = [tag for tag in memory.tags if tag != fields["remove_tag"]]
+        changes["tags"] = list(dict.fromkeys([*tags, *filter(None, [fields["add_tag"]])]))
+    return changes
 
 
 async def export(call: Call) -> Response:
@@ -92,7 +132,7 @@ async def bring(call: Call) -> Response:
     form = await call.form("admin")
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
-        raise ValidationFailedError("choose a file of JSON lines, as an export gives them")
+        raise ValidationFailedError("choose a JSON lines file from an export")
     lines = (await file.read()).decode("utf-8", "replace").split("\n")
     await form.close()
     dry_run, first = bool(form.get("dry_run")), read_number(str(form.get("first") or ""), "first") or 0
@@ -109,6 +149,7 @@ PAGES = {
     "GET /ui/memories/new": new,
     "POST /ui/memories/new": remember,
     "POST /ui/memories/forget": forget_many,
+    "POST /ui/memories/edit": edit_many,
     "GET /ui/memories/export": export,
     "POST /ui/memories/import": bring,
 }

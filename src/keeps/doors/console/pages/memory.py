@@ -114,7 +114,7 @@ async def remove(call: Call) -> Response:
             pass
         return call.page("remove.html", memory_id=memory_id, events=len(history), mentions=len(mentions))
     await call.memory.forget(memory_id, hard=True)
-    return call.go("/ui/memories", "forgotten for good")
+    return call.go("/ui/memories", "permanently deleted")
 
 
 def _versions(history: list[Event]) -> list[Version]:

@@ -42,7 +42,7 @@ async def undo(call: Call) -> Response:
 async def retry(call: Call) -> Response:
     form = await call.form("operator")
     count = await call.admin.retry_jobs(read_number(str(form.get("job_id", "")), "job_id"))
-    return call.go("/ui/operations", f"{count} jobs will be tried again")
+    return call.go("/ui/operations", f"{count} jobs are queued again")
 
 
 PAGES = {

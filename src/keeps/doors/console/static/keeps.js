@@ -1,6 +1,23 @@
 // What pages do beyond links and forms: copying, a slider of days, an import piece by piece. Everything works without
 // it but copying.
 
+// On a phone the menu is a strip: it begins at the current page.
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
+// A file that is dropped onto a form is put into its field.
+for (const type of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(type, (event) => {
+    const form = event.target.closest?.("form[data-drop]");
+    if (!form) return;
+    event.preventDefault();
+    form.classList.toggle("over", type === "dragover");
+    if (type === "drop" && event.dataTransfer.files.length) {
+      form.elements.file.files = event.dataTransfer.files;
+      form.elements.file.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+  });
+}
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
@@ -12,7 +29,7 @@ document.addEventListener("input", (event) => {
   const slider = event.target.closest("[data-days]");
   if (!slider) return;
   const moment = new Date(Date.now() - slider.value * 86_400_000);
-  slider.form.elements[slider.dataset.days].value = moment.toISOString().slice(0, 19);
+  slider.form.elements[slider.dataset.days].value = moment.toISOString().slice(0, 19).replace("T", " ");
 });
 
 document.addEventListener("change", (event) => {
@@ -57,7 +74,7 @@ document.addEventListener("submit", async (event) => {
     }
     if (!sum.lines) tell("The file is empty.");
   } catch (error) {
-    tell(`${sum.lines ? `${summary(sum, dry.checked)}\n` : ""}Stopped: ${error.message}. The same file can be brought again.`);
+    tell(`${sum.lines ? `${summary(sum, dry.checked)}\n` : ""}Stopped: ${error.message}. You can import the same file again.`);
   }
   button.disabled = false;
 });
@@ -76,5 +93,5 @@ async function wholeLines(file, start) {
 
 function summary(sum, dry) {
   const stored = dry ? `${sum.stored} would be stored` : `${sum.stored} stored`;
-  return [`${stored}, ${sum.unchanged} there already, ${sum.failed} failed`, ...sum.errors].join("\n");
+  return [`${stored}, ${sum.unchanged} unchanged, ${sum.failed} failed`, ...sum.errors].join("\n");
 }
