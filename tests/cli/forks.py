@@ -56,7 +56,7 @@ def _serve() -> None:
     import typer.main
 
     import keeps.bootstrap  # noqa: F401  what most commands need
-    from keeps.doors.cli.lazy import COMMANDS
+    from keeps.doors.cli.listing import COMMANDS
     from keeps.doors.cli.main import app, main
 
     typer.main.get_command = functools.cache(typer.main.get_command)

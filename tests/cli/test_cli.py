@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,13 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from keeps.base.scope import Scope
 from keeps.doors.cli import demo
 from keeps.engine import Keeps
-from keeps.store.db.embedded import inspect_home
+from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.store.db.provision import prepare
 from tests.cli.forks import Forks
+from tests.conftest import admin
 
 FORKS = Forks()
 
@@ -32,6 +36,7 @@ class Cli:
             "KEEPS_HOME": str(home),
             "COLUMNS": "150",
             "KEEPS_EMBEDDER": "none",
+            "KEEPS_BACKGROUND_SECONDS": "0",
             **environment,
         }
 
@@ -91,7 +96,7 @@ def alone(made_home: Callable[..., Path]) -> Cli:
 
 def test_a_memory_lives_through_its_life(with_model: Cli) -> None:
     cli = with_model
-    assert "Nothing here yet" in cli("list", "--tenant", "empty").stdout
+    assert "has no memories" in cli("list", "--tenant", "empty").stdout
     receipt = cli.json(
         "remember", "Alice is allergic to peanuts.", "--tag", "health", "--namespace", "facts", "--key", "allergy"
     )
@@ -99,7 +104,10 @@ def test_a_memory_lives_through_its_life(with_model: Cli) -> None:
     memory_id = receipt["memory_id"]
     chosen = ("--kind", "semantic", "--namespace", "facts", "--tag", "food", "--tag", "health")
     assert [item["memory_id"] for item in cli.json("list", *chosen)["items"]] == [memory_id]
-    assert "Nothing of that sort" in cli("list", "--tag", "work").stdout
+    first, second = cli("list", *chosen).stdout.splitlines()
+    assert first == "Alice is allergic to peanuts."
+    assert second.split(" · ")[1:] == ["semantic", "facts/allergy", f"health  {memory_id}"]
+    assert "No memories match" in cli("list", "--tag", "work").stdout
     assert "peanuts" in cli("recall", "what is dangerous to eat?").stdout
     assert "matched" not in cli("recall", "peanuts", "--explain").stdout
     assert cli.json("recall", "peanuts", "--explain")["hits"][0]["explanation"]["matched_terms"] == ["peanut"]
@@ -110,16 +118,16 @@ def test_a_memory_lives_through_its_life(with_model: Cli) -> None:
     assert cli.json("get", memory_id)["content"] == "Alice is allergic to peanuts and cashews."
     assert "memory.written" in cli("history", memory_id).stdout
     assert "undo within 30 days" in cli("forget", memory_id).stderr
-    assert "right --tenant" in cli("recall", "peanuts").stdout
-    assert "of that sort" in cli("recall", "peanuts", "--kind", "procedural").stdout
-    assert "fits so well" in cli("recall", "peanuts", "--min-relevance", "0.9").stdout
+    assert "Check --tenant" in cli("recall", "peanuts").stdout
+    assert "No memories found" in cli("recall", "peanuts", "--kind", "procedural").stdout
+    assert "is that relevant" in cli("recall", "peanuts", "--min-relevance", "0.9").stdout
     assert cli.json("restore", memory_id)["status"] == "restored"
-    assert cli.json("forget", "--namespace", "facts", "--key", "allergy", "--hard")["status"] == "forgotten"
+    assert "deleted permanently" in cli("forget", "--namespace", "facts", "--key", "allergy", "--hard").stdout
     assert "(content erased)" in cli("history", memory_id).stdout
 
 
 def test_a_home_without_a_name_is_no_home(cli: Cli) -> None:
-    assert "names no folder" in cli("recall", "hi", "--home", "", code=2).stderr
+    assert "must name a folder" in cli("recall", "hi", "--home", "", code=2).stderr
 
 
 def test_tenants_and_users_are_apart(cli: Cli) -> None:
@@ -132,7 +140,7 @@ def test_tenants_and_users_are_apart(cli: Cli) -> None:
 def test_errors_say_what_to_do_and_set_the_exit_code(cli: Cli) -> None:
     assert "validation_failed" in cli("remember", "", code=2).stderr
     assert "not_found" in cli("get", "01890000-0000-7000-8000-000000000000", code=1).stderr
-    assert "give the whole id" in cli("get", "nonsense", code=2).stderr
+    assert "give the full id" in cli("get", "nonsense", code=2).stderr
     assert "unknown field" in cli("list", "--filters", '{"colour": {"eq": 1}}', code=2).stderr
     assert "not JSON" in cli("list", "--filters", "{", code=2).stderr
     cli("remember", code=2)
@@ -198,27 +206,57 @@ def test_a_killed_server_is_seen_and_comes_back(alone: Cli) -> None:
     opener.communicate("")
 
 
+def _as_administrator(server: Any, *statements: str, database: str = "postgres") -> Any:
+    """Run statements and return the first value of the last one."""
+
+    async def run() -> Any:
+        async with admin(server, database) as connection:
+            values = [await connection.fetchval(statement) for statement in statements]
+            return values[-1]
+
+    return asyncio.run(run())
+
+
 def test_your_own_postgresql_is_set_up_by_one_command(cli: Cli, server: Any, fresh_database: Any) -> None:
-    import asyncio
-
-    import asyncpg
-
-    async def make() -> None:
-        connection = await asyncpg.connect(server.url("postgres", "postgres"))
-        await connection.execute("DROP DATABASE IF EXISTS mine; ")
-        await connection.execute("CREATE DATABASE mine")
-        await connection.close()
-
-    asyncio.run(make())
+    _as_administrator(server, "DROP DATABASE IF EXISTS mine", "CREATE DATABASE mine")
     passwords = json.loads((server.home / "secrets.json").read_text())
     own = {"KEEPS_OWNER_PASSWORD": passwords["keeps_owner"], "KEEPS_APP_PASSWORD": passwords["keeps_app"]}
     before = cli("status", code=1, KEEPS_DATABASE_URL=server.url("keeps_app", "mine"))
     assert "keeps migrate" in before.stderr
     printed = cli("migrate", KEEPS_ADMIN_URL=server.url("postgres", "mine"), **own).stdout.strip()
-    url = printed.removeprefix("KEEPS_DATABASE_URL=")
-    assert url == server.url("keeps_app", "mine")
+    url = server.url("keeps_app", "mine")
+    assert printed == f"KEEPS_DATABASE_URL={url.replace(passwords['keeps_app'], '…')}", "logs would hold the password"
     assert cli.json("remember", "in my own database", KEEPS_DATABASE_URL=url)["status"] == "created"
     assert "names no database" in cli("migrate", "--admin-url", "postgresql://localhost", code=2).stderr
+
+
+def test_migrate_keeps_passwords_of_roles_that_exist(cli: Cli, server: Any, fresh_database: Any) -> None:
+    _as_administrator(server, "DROP DATABASE IF EXISTS again", "CREATE DATABASE again")
+    secrets = "SELECT string_agg(rolpassword, ' ' ORDER BY rolname) FROM pg_authid WHERE rolname LIKE 'keeps%'"
+    before = _as_administrator(server, secrets)
+    for _ in range(2):
+        migrated = cli("migrate", KEEPS_ADMIN_URL=server.url("postgres", "again"))
+        assert "the password of keeps_app is unchanged" in migrated.stderr
+        assert not migrated.stdout
+    assert _as_administrator(server, secrets) == before
+    url = server.url("keeps_app", "again")
+    assert cli.json("remember", "with the password from before", KEEPS_DATABASE_URL=url)["status"] == "created"
+    owners = "SELECT string_agg(DISTINCT tableowner, ' ') FROM pg_tables WHERE schemaname = 'keeps'"
+    assert _as_administrator(server, owners, database="again") == "keeps_owner"
+
+
+async def test_a_new_role_gets_a_generated_password(made_home: Callable[..., Path]) -> None:
+    home = made_home()
+    async with await EmbeddedPostgres.open(home) as server:
+        async with admin(server) as connection:
+            await connection.execute("CREATE DATABASE other")
+            await connection.execute("ALTER ROLE keeps_app RENAME TO somebody")
+        url = await prepare(server.url("postgres", "other"), {})
+        assert url is not None
+        connection = await asyncpg.connect(url)
+        assert await connection.fetchval("SELECT current_user") == "keeps_app"
+        await connection.close()
+        assert await prepare(server.url("postgres", "other"), {}) is None
 
 
 def test_reindex_changes_the_model_while_recall_goes_on(alone: Cli) -> None:
@@ -244,7 +282,6 @@ def test_help_and_version(cli: Cli) -> None:
         "doctor",
         "status",
         "reindex",
-        "bench",
         "events",
         "webhooks",
         "graph",
@@ -274,15 +311,15 @@ def test_the_demo_shows_what_it_promises(new_home: Callable[..., Path]) -> None:
     assert not cli.home.exists()
     again = cli("demo", "--home", str(own)).stdout
     assert [line for line in again.splitlines() if "Leeds:" in line] == ["  Leeds: created   Lisbon: updated"]
-    assert "yes  Globex took the place of Acme" in again
+    assert "yes  Globex replaced Acme" in again
     assert "NO" not in again
     assert 'remember "I take my tea with lemon."' in again
     cli = Cli(own)
-    assert "forgotten: 1; found afterwards: 0" in shown.replace("\n", " ")
-    assert "of another tenant: 0" in shown.replace("\n", " ")
+    assert "forgotten: 1; still found: 0" in shown.replace("\n", " ")
+    assert "0 of them from another tenant" in shown.replace("\n", " ")
     assert "true on 01 August: Alice lives in Leeds." in shown
     assert "true on 01 November: Alice lives in Lisbon." in shown
-    assert "yes  Globex took the place of Acme" in shown
+    assert "yes  Globex replaced Acme" in shown
     assert "NO" not in shown
     tenants = [row["tenant_id"] for row in cli.json("tenants", "list")]
     assert tenants
@@ -331,8 +368,8 @@ def test_a_terminal_without_unicode_loses_nothing(cli: Cli) -> None:
 
 
 def test_who_names_a_user_makes_a_key_of_theirs(cli: Cli) -> None:
-    assert cli.json("keys", "make", "hers", "--user", "alice")["user_id"] == "alice"
-    assert cli.json("keys", "make", "anyones")["user_id"] is None
+    assert cli.json("keys", "create", "hers", "--user", "alice")["user_id"] == "alice"
+    assert cli.json("keys", "create", "anyones")["user_id"] is None
 
 
 def test_of_a_long_memory_the_answer_is_shown(with_model: Cli) -> None:

@@ -1,4 +1,4 @@
-"""What a home that is misspelt, a variable that is no setting, a server in the environment do to commands."""
+"""Commands with a misspelt home, an unknown variable, or a server in the environment."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ READING = "recall tea,list,export,insights,jobs status,cells list,doctor,events 
 @pytest.mark.parametrize("words", READING.split(","))
 def test_misspelt_home_is_no_new_database(cli: Cli, tmp_path: Path, words: str) -> None:
     wrong = tmp_path / "hoem"
-    assert "there is nothing at" in cli(*words.split(), "--home", str(wrong), code=1).stderr
-    assert "there is nothing at" in cli(*words.split(), code=1, KEEPS_HOME=str(wrong)).stderr
+    assert "no Keeps home at" in cli(*words.split(), "--home", str(wrong), code=1).stderr
+    assert "no Keeps home at" in cli(*words.split(), code=1, KEEPS_HOME=str(wrong)).stderr
     assert not wrong.exists()
 
 
 def test_home_is_taken_for_a_typo_of_the_one_beside_it(cli: Cli) -> None:
     wrong = cli.home.with_name(cli.home.name[:-1])
     shown = cli("list", "--home", str(wrong), code=1).stderr
-    assert f"there is nothing at {wrong}: did you mean {cli.home}?" in shown
+    assert f"no Keeps home at {wrong}: did you mean {cli.home}?" in shown
     assert "`keeps remember`" in shown
     assert not wrong.exists()
 
 
 def test_first_memory_says_that_a_database_is_made(cli: Cli, new_home: Callable[..., Path]) -> None:
     new = new_home("first")
-    assert f"a new database is made in {new}" in cli("remember", "One.", "--home", str(new)).stderr
+    assert f"creating a new database in {new}" in cli("remember", "One.", "--home", str(new)).stderr
     assert "a new database" not in cli("remember", "Two.", "--home", str(new)).stderr
 
 
 @pytest.mark.parametrize("name", ["KEEPS_BAKERY", "KEEPS_EMBEDER", "KEEPS_LOGLEVEL"])
 def test_unknown_variable_is_refused(cli: Cli, name: str) -> None:
-    assert f"{name} is no setting" in cli("list", code=2, **{name: "x"}).stderr
+    assert f"{name} is not a setting" in cli("list", code=2, **{name: "x"}).stderr
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_unknown_variable_is_refused(cli: Cli, name: str) -> None:
     ],
 )
 def test_nearest_variable_is_named(cli: Cli, name: str, meant: str) -> None:
-    assert f"{name} is no setting; did you mean {meant}?" in cli("list", code=2, **{name: "x"}).stderr
+    assert f"{name} is not a setting; did you mean {meant}?" in cli("list", code=2, **{name: "x"}).stderr
     by_url = {name: "x", "KEEPS_URL": "http://127.0.0.1:9"}
     assert f"did you mean {meant}?" in cli("list", code=2, **by_url).stderr
 
@@ -100,12 +100,12 @@ def test_server_that_is_away_fails_the_doctor(cli: Cli) -> None:
 
 
 def test_command_on_the_database_says_that_a_server_is_not_used(cli: Cli) -> None:
-    assert "KEEPS_URL is not used here" in cli("jobs", "status", KEEPS_URL="http://127.0.0.1:9").stderr
+    assert "KEEPS_URL is ignored" in cli("jobs", "status", KEEPS_URL="http://127.0.0.1:9").stderr
 
 
 def test_key_is_bound_to_a_user_only_on_request(cli: Cli) -> None:
-    assert cli.json("keys", "make", "web-app", KEEPS_USER_ID="alice")["user_id"] is None
-    assert cli.json("keys", "make", "web-app", "--for-user", "bob", KEEPS_USER_ID="alice")["user_id"] == "bob"
+    assert cli.json("keys", "create", "web-app", KEEPS_USER_ID="alice")["user_id"] is None
+    assert cli.json("keys", "create", "web-app", "--for-user", "bob", KEEPS_USER_ID="alice")["user_id"] == "bob"
 
 
 async def test_status_fails_until_the_schema_is_there(server: EmbeddedPostgres, tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ def cli(made_home: Callable[..., Path]) -> Iterator[Cli]:
 
 
 def test_context_prints_what_a_prompt_needs(cli: Cli) -> None:
-    assert "Nothing is known" in cli("context", "hello", "--user", "prompted").stderr
+    assert "No memory helps" in cli("context", "hello", "--user", "prompted").stderr
     cli("say", "s", "I'm allergic to peanuts, and please answer in short bullet points.", "--user", "prompted")
     small_talk = cli("context", "hello", "--user", "prompted")
     assert "allergic to peanuts" in small_talk.stdout
-    assert "Nothing is known" not in small_talk.stdout + small_talk.stderr
+    assert "No memory helps" not in small_talk.stdout + small_talk.stderr
     cli("say", "s", "My brother Tom restores clocks in Bergen.", "--user", "prompted")
     both = cli("context", "What does my brother Tom restore?", "--user", "prompted").stdout
     always, _, found = both.partition("# For this question")
@@ -54,7 +54,7 @@ def test_export_names_what_it_wrote(cli: Cli, tmp_path: Path) -> None:
     ("options", "code", "expected"),
     [
         (("--tenant", "exported", "--user", "alice"), 2, "--only-user alice"),
-        (("--tenant", "nosuch"), 1, "tenant nosuch has nothing to export"),
+        (("--tenant", "nosuch"), 1, "tenant nosuch has no data to export"),
         (("--tenant", "exported", "--only-user", "nobody"), 1, "user nobody of tenant exported"),
         (("--tenant", "exported", "--user", "nobody", "--format", "markdown"), 1, "user nobody of tenant exported"),
     ],
@@ -76,17 +76,17 @@ def test_import_counts_lines_that_differ(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "all.jsonl"
     cli("export", str(file), "--tenant", "edited")
     again = cli("import", str(file), "--tenant", "edited")
-    assert "0 stored · 4 there already · 0 failed" in again.stdout
+    assert "0 stored · 4 unchanged · 0 failed" in again.stdout
     file.write_text(file.read_text().replace("lives in Leeds", "lives in York").replace('"value": 1', '"value": 2'))
     for options in ((), ("--dry-run",)):
         edited = cli("import", str(file), "--tenant", "edited", *options)
-        assert "2 there already · 2 differs" in edited.stdout
+        assert "2 unchanged · 2 different" in edited.stdout
         assert "keeps forget ID --hard" in edited.stderr
     (leeds,) = [each for each in cli.json("list", *who)["items"] if "Leeds" in each["content"]]
     cli("forget", leeds["memory_id"], "--hard", *who)
     assert "1 stored" in cli("import", str(file), "--tenant", "edited").stdout
     assert "York" in cli("list", *who).stdout
-    assert "leave it out" in cli("import", str(file), *who, code=2).stderr
+    assert "omit it" in cli("import", str(file), *who, code=2).stderr
 
 
 def test_beginning_of_an_id_is_enough(cli: Cli, tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_beginning_of_an_id_is_enough(cli: Cli, tmp_path: Path) -> None:
     assert cli.json("forget", begins, *who)["status"] == "forgotten"
     assert "memory.deleted" in cli("history", begins, *who).stdout
     assert cli.json("restore", begins, *who)["status"] == "restored"
-    assert "give the whole id" in cli("forget", "passport", *who, code=2).stderr
-    assert "give the whole id" in cli("get", whole[:7], *who, code=2).stderr
+    assert "give the full id" in cli("forget", "passport", *who, code=2).stderr
+    assert "give the full id" in cli("get", whole[:7], *who, code=2).stderr
     assert "none of your memories" in cli("get", "00000000", *who, code=1).stderr
     assert "none of your memories" in cli("get", begins, "--tenant", "ids", "--user", "bob", code=1).stderr
     file = tmp_path / "ids.jsonl"
@@ -108,7 +108,7 @@ def test_beginning_of_an_id_is_enough(cli: Cli, tmp_path: Path) -> None:
     line = re.sub(r'"content_hash": "[^"]*", ', "", file.read_text())
     file.write_text(line.replace(whole, other).replace("passport", "ticket"))
     assert "1 stored" in cli("import", str(file), "--tenant", "ids").stdout
-    assert "several ids begin with" in cli("forget", whole[:8], *who, code=2).stderr
+    assert "several ids start with" in cli("forget", whole[:8], *who, code=2).stderr
 
 
 def test_unknown_user_is_named(cli: Cli) -> None:
@@ -124,11 +124,11 @@ def test_unknown_user_is_named(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("recall", "   "), "nothing is asked"),
-        (("recall", "?"), "nothing is asked"),
-        (("documents", "search", "?"), "nothing is asked"),
-        (("tools", "search", " "), "nothing is asked"),
-        (("context", " "), "nothing is said"),
+        (("recall", "   "), "question is empty"),
+        (("recall", "?"), "question is empty"),
+        (("documents", "search", "?"), "question is empty"),
+        (("tools", "search", " "), "question is empty"),
+        (("context", " "), "message is empty"),
         (("recall", "tea", "--as-of", "last Tuesday"), "yesterday"),
         (("get", "00000000", "--as-of", "soon"), "yesterday"),
         (("backup", "verify", "--at", "soon"), "yesterday"),

@@ -42,7 +42,7 @@ def test_unknown_time_names_the_forms(text: str) -> None:
 
 @pytest.mark.parametrize("question", ["", "   ", "?", " … !", "\u200b", "\t\n", "?!?", "。"])
 def test_question_of_no_words_is_refused(question: str) -> None:
-    with pytest.raises(typer.BadParameter, match="nothing is asked"):
+    with pytest.raises(typer.BadParameter, match="question is empty"):
         check_question(question)
 
 
@@ -52,6 +52,6 @@ def test_short_question_is_asked(question: str) -> None:
 
 
 def test_blank_message_is_refused() -> None:
-    with pytest.raises(typer.BadParameter, match="nothing is said"):
+    with pytest.raises(typer.BadParameter, match="message is empty"):
         check_message(" \n")
     assert check_message("?") == "?"

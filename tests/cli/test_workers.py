@@ -8,7 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import aiohttp
@@ -78,6 +78,25 @@ async def test_what_both_counted_is_one_number(served: Served) -> None:
             while (now := await counted(session, served.url)) - before < 40:
                 await asyncio.sleep(0.1)
         assert now - before == 40
+
+
+async def test_gauges_are_the_sum_of_all_workers(served: Served) -> None:
+    """Whichever worker answers, requests and connections of both count."""
+
+    async def gauges() -> tuple[float, float]:
+        async with aiohttp.ClientSession() as session, session.get(f"{served.url}/metrics") as answer:
+            text = await answer.text()
+        series = ("keeps_http_requests_in_flight", r'keeps_db_pool_connections\{state="size"\}')
+        in_flight, size = (re.findall(rf"^{name} (\S+)$", text, re.MULTILINE) for name in series)
+        return float(in_flight[0]), float(size[0])
+
+    async with AsyncExitStack() as streams:
+        for _ in range(3):
+            session = await streams.enter_async_context(aiohttp.ClientSession(headers=HEADERS))
+            await streams.enter_async_context(session.get(f"{served.url}/v1/events/stream"))
+        async with asyncio.timeout(30):  # what was exposed last may be a second old
+            while {await gauges() for _ in range(16)} != {(4.0, 20.0)}:  # three streams and this request
+                await asyncio.sleep(0.1)
 
 
 @pytest.mark.load

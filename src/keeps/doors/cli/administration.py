@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from rich.markup import escape
 
 from keeps.base.clock import utc_now
 from keeps.doors.cli.command import Answer, command, group, lines, print_table, table
-from keeps.doors.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Target, err, out
+from keeps.doors.cli.context import DEFAULT_USER_ID, Target, err, out
 from keeps.store.access.roles import ORDER
 from keeps_client.errors import ValidationFailedError
 from keeps_client.validation import given
@@ -21,41 +20,41 @@ if TYPE_CHECKING:
     from keeps_client import Memory
     from keeps_client.models import ErasureReceipt, KeyInfo, TenantInfo
 
+PAGE = 1_000
 app = typer.Typer()
 keys = group()
 tenants = group()
 app.add_typer(keys, name="keys")
 app.add_typer(tenants, name="tenants")
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
 def check_roles(roles: list[str]) -> None:
     """Raise ValidationFailedError for a role that does not exist."""
     if unknown := [role for role in roles if role not in ORDER]:
-        raise ValidationFailedError(f"{unknown[0]!r} is no role; take {', '.join(ORDER)}")
+        raise ValidationFailedError(f"{unknown[0]!r} is not a role; choose from {', '.join(ORDER)}")
 
 
 @command(keys, may_make=True)
-async def make(
+async def create(
     target: Target,
-    name: Annotated[str, typer.Argument(help="What it is for.")],
+    name: Annotated[str, typer.Argument(help="Name of the key.")],
     role: Annotated[
         list[str] | None, typer.Option(help="reader, writer, admin or operator; several times. Default: writer.")
     ] = None,
-    for_user: Annotated[str | None, typer.Option(help="Only for this user; otherwise X-User-ID says for whom.")] = None,
+    for_user: Annotated[
+        str | None, typer.Option(help="Only for this user. Without it, X-User-ID names the user.")
+    ] = None,
     for_agent: Annotated[str | None, typer.Option(help="Only for this agent of the user.")] = None,
-    days: Annotated[float | None, typer.Option(help="Ends after so many days; not given: never.", min=0.001)] = None,
+    days: Annotated[float | None, typer.Option(help="Days until it expires. Default: never.", min=0.001)] = None,
 ) -> Answer:
-    """Make a key for the tenant (--tenant). The secret is printed only this once."""
+    """Create a key for the tenant (--tenant). The secret is printed only this once."""
     roles: Any = role or ["writer"]
     check_roles(roles)
     if for_user is None and target.user != DEFAULT_USER_ID and target.user != os.environ.get("KEEPS_USER_ID"):
         for_user = target.user  # a user named by --user, not by the environment, is whom the key is for
     ends = None if days is None else utc_now() + timedelta(days=days)
-    tenant_id = None
-    if target.url and target.token and target.tenant != DEFAULT_TENANT_ID:
-        # The path names the tenant: the credentials may be an operator's, who belongs to another.
-        tenant_id, target = target.tenant, replace(target, tenant=DEFAULT_TENANT_ID)
+    tenant_id, target = target.by_path()
     async with target.memory() as memory:
         key = await memory.admin.make_key(
             name, roles=tuple(roles), user_id=for_user, agent_id=for_agent, expires_at=ends, tenant_id=tenant_id
@@ -63,8 +62,8 @@ async def make(
 
     def text() -> None:
         err.print(
-            f"key [bold]{key.key_id}[/] for tenant {key.tenant_id}, {_owner(key)}, {', '.join(key.roles)}; keep the"
-            " secret, it is shown this once:"
+            f"key [bold]{key.key_id}[/] for tenant {key.tenant_id}, {_owner(key)}, {', '.join(key.roles)}; store this"
+            " secret now, it is not shown again:"
         )
         print(key.secret)
 
@@ -72,10 +71,13 @@ async def make(
 
 
 @command(keys, "list")
-async def list_keys(memory: Memory) -> Answer:
+async def list_keys(target: Target) -> Answer:
     """List the tenant's keys, newest first."""
+    tenant_id, target = target.by_path()
+    async with target.memory() as memory:
+        keys = await memory.admin.list_keys(tenant_id=tenant_id)
     return table(
-        await memory.admin.list_keys(),
+        keys,
         ["key", "name", "for", "roles", "last used", "state"],
         lambda key: (
             key.key_id,
@@ -85,16 +87,18 @@ async def list_keys(memory: Memory) -> Answer:
             f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never",
             _state(key),
         ),
-        empty="No keys. [dim]`keeps keys make NAME` makes one.[/]",
+        empty="No keys. [dim]`keeps keys create NAME` makes one.[/]",
     )
 
 
 @command(keys)
 async def revoke(
-    memory: Memory, key_id: Annotated[str, typer.Argument(help="The id that `keeps keys list` prints.")]
+    target: Target, key_id: Annotated[str, typer.Argument(help="The id that `keeps keys list` prints.")]
 ) -> Answer:
     """Revoke a key: refused everywhere within 10 seconds."""
-    key = await memory.admin.revoke_key(key_id)
+    tenant_id, target = target.by_path()
+    async with target.memory() as memory:
+        key = await memory.admin.revoke_key(key_id, tenant_id=tenant_id)
     return Answer(key, f"key {key.key_id} ({key.name}) is revoked")
 
 
@@ -102,14 +106,14 @@ async def revoke(
 async def list_tenants(memory: Memory) -> Answer:
     """List all tenants with their usage and limits."""
     listed: list[TenantInfo] = []
-    while page := await memory.admin.list_tenants(after=listed[-1].tenant_id if listed else "", limit=1_000):
+    while page := await memory.admin.list_tenants(after=listed[-1].tenant_id if listed else "", limit=PAGE):
         listed += page
-        if len(page) < 1_000:
+        if len(page) < PAGE:
             break
     several_cells = len({tenant.cell for tenant in listed}) > 1
     return table(
         listed,
-        ["tenant", "users", "memories", "bytes", "may hold", *(["cell"] if several_cells else [])],
+        ["tenant", "users", "memories", "bytes", "limit", *(["cell"] if several_cells else [])],
         lambda tenant: (
             tenant.tenant_id,
             f"{tenant.users:,}",
@@ -124,61 +128,65 @@ async def list_tenants(memory: Memory) -> Answer:
 @command(tenants, "users")
 async def list_users(target: Target) -> Answer:
     """List the users of a tenant (--tenant), by name."""
-    from keeps.memory.transfer.service import TransferService
-
-    if target.url:
-        raise ValidationFailedError("this command works on the database itself: leave --url out")
-    async with target.open() as keeps:
-        users = await keeps.service(TransferService).users(target.scope)
+    tenant, (_, target) = target.tenant, target.by_path()
+    users: list[str] = []
+    async with target.memory() as memory:
+        while page := await memory.admin.list_users(tenant, after=users[-1] if users else "", limit=PAGE):
+            users += page
+            if len(page) < PAGE:
+                break
     return lines(
-        users,
-        escape,
-        empty=f"No users in tenant {escape(target.tenant)}. [dim]`keeps tenants list` lists the tenants.[/]",
+        users, escape, empty=f"No users in tenant {escape(tenant)}. [dim]`keeps tenants list` lists the tenants.[/]"
     )
 
 
 @command(tenants)
 async def quota(
     target: Target,
-    tenant_id: Annotated[str, typer.Argument(help="Which tenant.")],
-    max_memories: Annotated[int | None, typer.Option(help="At most so many memories.")] = None,
-    max_bytes: Annotated[int | None, typer.Option(help="At most so many bytes.")] = None,
+    tenant_id: Annotated[str, typer.Argument(help="Id of the tenant.")],
+    max_memories: Annotated[int | None, typer.Option(help="Maximum number of memories.")] = None,
+    max_bytes: Annotated[int | None, typer.Option(help="Maximum number of bytes.")] = None,
     no_limit: Annotated[bool, typer.Option("--no-limit", help="Remove both limits.")] = False,
 ) -> Answer:
     """Show or set a tenant's limits. Existing data stays."""
     limits: dict[str, int | None] = {**given(max_memories=max_memories, max_bytes=max_bytes)}
     if no_limit and limits:
-        raise ValidationFailedError("--no-limit removes both limits: give it alone")
+        raise ValidationFailedError("--no-limit removes both limits; do not combine it with other limits")
     if no_limit:
         limits = {"max_memories": None, "max_bytes": None}
     async with target.memory() as memory:
         info = await memory.admin.set_quota(tenant_id, **limits)
     return Answer(
         info,
-        f"tenant {info.tenant_id} holds {info.memories:,} memories, {info.bytes:,} bytes; may hold {_limits(info)}",
+        f"tenant {info.tenant_id} holds {info.memories:,} memories, {info.bytes:,} bytes; limit: {_limits(info)}",
     )
 
 
 @command(tenants)
 async def erase_user(
     target: Target,
-    user_id: Annotated[str, typer.Argument(help="Which user of the tenant (--tenant).")],
+    user_id: Annotated[str, typer.Argument(help="Id of the user (of the tenant in --tenant).")],
     yes: Yes = False,
 ) -> Answer:
     """Erase a user permanently: rows, vectors, state, keys, and the contents of events."""
     _confirm(f"user {user_id} of tenant {target.tenant}", yes=yes)
+    tenant_id, target = target.by_path()
     async with target.memory() as memory:
-        return _erased(await memory.admin.erase_user(user_id))
+        erased = await memory.admin.erase_user(user_id, tenant_id=tenant_id)
+    await target.end_background()
+    return _erased(erased)
 
 
 @command(tenants)
 async def erase(
-    target: Target, tenant_id: Annotated[str, typer.Argument(help="Which tenant.")], yes: Yes = False
+    target: Target, tenant_id: Annotated[str, typer.Argument(help="Id of the tenant.")], yes: Yes = False
 ) -> Answer:
     """Erase a tenant permanently: every row of every user, the log and the keys."""
     _confirm(f"tenant {tenant_id} with all its users", yes=yes)
     async with target.memory() as memory:
-        return _erased(await memory.admin.erase_tenant(tenant_id))
+        erased = await memory.admin.erase_tenant(tenant_id)
+    await target.end_background()
+    return _erased(erased)
 
 
 def _confirm(what: str, *, yes: bool) -> None:

@@ -14,6 +14,7 @@ import typer
 from keeps.base.clock import utc_now
 from keeps.doors.cli.command import Answer, command, group, print_table
 from keeps.doors.cli.context import Home, err, out
+from keeps.doors.cli.counts import counted
 from keeps.doors.cli.parsers import time_option
 from keeps.memory.transfer.service import TransferService
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
@@ -27,25 +28,27 @@ app = typer.Typer()
 backup = group()
 app.add_typer(backup, name="backup")
 From = Annotated[
-    Path | None, typer.Option("--from", help="The folder of backups; by default that of the home.", show_default=False)
+    Path | None, typer.Option("--from", help="Folder of the backups. Default: that of the home.", show_default=False)
 ]
-KeyFile = Annotated[Path | None, typer.Option(help="The key of sealed backups.")]
-Name = Annotated[str | None, typer.Option("--backup", help="One backup, by its name; by default the newest.")]
-At = Annotated[datetime | None, time_option("As it was then.", "--at")]
+KeyFile = Annotated[Path | None, typer.Option(help="File with the key of encrypted backups.")]
+Name = Annotated[str | None, typer.Option("--backup", help="Name of the backup. Default: the newest.")]
+At = Annotated[datetime | None, time_option("State at that time.", "--at")]
 
 
 @command(backup)
 def on(
-    folder: Annotated[Path, typer.Argument(help="Where backups go: best on another disk.")],
+    folder: Annotated[Path, typer.Argument(help="Folder for backups, best on another disk.")],
     key_file: Annotated[
-        Path | None, typer.Option(help="Seal the backups with the key in this file; it is made if it is not there.")
+        Path | None,
+        typer.Option(help="Encrypt the backups with the key in this file, which is created if it does not exist."),
     ] = None,
     home: Home = None,
 ) -> None:
     """Set the folder for the home's backups.
 
-    From the next start on its log is kept, too, so that any moment can be restored.
+    From its next start, the database also archives its log, so that you can restore to any moment.
     """
+    from keeps.doors.cli.background import stop
     from keeps.operate.backups.making import set_up
     from keeps.store.db.embedded import inspect_home
 
@@ -58,24 +61,31 @@ def on(
             f"[bold]Keep a copy of {plan.key_file} elsewhere.[/] Without it no backup can be opened.", soft_wrap=True
         )
     if plan.key_file is None:
-        out.print("[dim]They are not sealed: whoever can read the folder can read every memory. --key-file seals.[/]")
+        out.print(
+            "[dim]They are not encrypted: anyone with access to the folder can read all memories. Use --key-file.[/]"
+        )
+    stop(place)  # The next command starts the database anew, with its log.
     if inspect_home(place).running_pid is not None:
-        out.print("The database is running: moments in between can be restored once it was stopped and started again.")
+        out.print("The database is running. Restart it to be able to restore to any moment, not only to a backup.")
 
 
 @command(backup)
 def off(home: Home = None) -> None:
-    """Stop keeping the log. Existing backups stay."""
+    """Turn backups off. Existing backups stay."""
+    from keeps.doors.cli.background import stop
     from keeps.store.db.embedded.archiving import BACKUP_PLAN
 
     place = embedded_home(home)
     (place / BACKUP_PLAN).unlink(missing_ok=True)
-    out.print(f"{place} is not backed up any more; backups that were made stay.")
+    stop(place)
+    out.print(f"{place} is no longer backed up; its existing backups stay.")
 
 
 @command(backup)
 async def create(
-    full: Annotated[bool, typer.Option("--full", help="A full one, also where an incremental one would do.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Make a full backup, even if an incremental one would be enough.")
+    ] = False,
     home: Home = None,
 ) -> Answer:
     """Make a backup while the server works: incremental for a week after a full one."""
@@ -90,8 +100,8 @@ async def create(
             made = await make(server, utc_now, full=full)
     return Answer(
         made,
-        f"[bold]{made.name}[/] · {made.kind} · {made.bytes / 1e6:,.1f} MB · {made.memories:,} memories of"
-        f" {made.tenants:,} tenants · {(made.ended_at - made.began_at).total_seconds():.1f} s",
+        f"[bold]{made.name}[/] · {made.kind} · {made.bytes / 1e6:,.1f} MB · {counted(made.memories, 'memory')} of"
+        f" {counted(made.tenants, 'tenant')} · {(made.ended_at - made.began_at).total_seconds():.1f} s",
     )
 
 
@@ -103,7 +113,7 @@ def list_backups(folder: From = None, key_file: KeyFile = None, home: Home = Non
 
     def text() -> None:
         for damaged in source.damaged():
-            err.print(f"[red]{damaged} is damaged, or was made with another key: it is left out[/]")
+            err.print(f"[red]{damaged} is damaged or was made with another key, so it is not listed[/]")
         if not backups:
             out.print("No backup yet. [dim]`keeps backup create` makes one.[/]")
             return
@@ -118,10 +128,10 @@ def list_backups(folder: From = None, key_file: KeyFile = None, home: Home = Non
             )
             for each in backups
         ]
-        print_table(["name", "kind", "goes on from", "size", "memories", "took"], rows)
+        print_table(["name", "kind", "based on", "size", "memories", "took"], rows)
         segments = source.segments()
         size = sum(source.file("wal", f"{segment}.gz").stat().st_size for segment in segments)
-        out.print(f"log: {len(segments)} segments, {size / 1e6:,.1f} MB{'; sealed' if source.about.sealed else ''}")
+        out.print(f"log: {len(segments)} segments, {size / 1e6:,.1f} MB{'; encrypted' if source.about.sealed else ''}")
 
     return Answer(backups, text)
 
@@ -133,19 +143,25 @@ async def verify(
     """Restore a backup temporarily, and compare every row with the log of events. Exit code 1 if one differs."""
     from keeps.operate.backups.restoring import verify as try_out
 
-    source = _folder(folder, key_file, home)
+    source = _folder(folder, key_file, home, complete=True)
     with progress_line() as report, tempfile.TemporaryDirectory(prefix="keeps-restored-") as place:
         restored, done = await try_out(source, Path(place) / "home", opening, name=name, at=at, progress=report)
 
     def text() -> None:
         out.print(
-            f"{' + '.join(restored.backups)} up to {restored.moment:%F %T} UTC: {restored.memories:,} memories of"
-            f" {done.tenants:,} tenants, {restored.erased_again} erased again"
+            f"{' + '.join(restored.backups)} up to {restored.moment:%F %T} UTC:"
+            f" {_contents(restored.memories, done.tenants, restored.erased_again)}"
         )
         print_checked(done)
 
     about = _about(restored) | {"tenants": done.tenants, "different": done.different, "damaged": done.damaged}
     return Answer(about, text, failed=not done.good)
+
+
+def _contents(memories: int, tenants: int, erased_again: int) -> str:
+    """Return what a restored home contains."""
+    text = f"{counted(memories, 'memory')} of {counted(tenants, 'tenant')}"
+    return f"{text}; {erased_again} erased again" if erased_again else text
 
 
 def _about(restored: Restored) -> dict[str, object]:
@@ -160,21 +176,21 @@ def _about(restored: Restored) -> dict[str, object]:
 
 def print_checked(checked: Checked) -> None:
     if checked.different:
-        err.print(f"[red]rows differ from the log[/] of {', '.join(checked.different)}")
+        err.print(f"[red]rows differ from the event log[/] in {', '.join(checked.different)}")
     if checked.damaged:
         err.print("[red]the database is damaged:[/]")
         err.print(checked.damaged, markup=False)
     if checked.good:
-        out.print("[bold green]every table and index is whole, every row is what the log of events says[/]")
+        out.print("[bold green]all tables and indexes are intact, and all rows match the event log[/]")
 
 
 @command(backup)
 async def restore(
-    to: Annotated[Path, typer.Option("--to", help="The new home; with --tenant, where the work is done meanwhile.")],
+    to: Annotated[Path, typer.Option("--to", help="The new home; with --tenant, a working folder.")],
     name: Name = None,
     at: At = None,
     tenant: Annotated[str | None, typer.Option(help="Only this tenant, into the home that is in use.")] = None,
-    into: Annotated[str | None, typer.Option("--as", help="The tenant that it becomes; by default the same.")] = None,
+    into: Annotated[str | None, typer.Option("--as", help="Name of the restored tenant. Default: the same.")] = None,
     folder: From = None,
     key_file: KeyFile = None,
     home: Home = None,
@@ -187,16 +203,18 @@ async def restore(
     from keeps.operate.backups.restoring import restore as restore_all
 
     if into is not None and tenant is None:
-        raise ValidationFailedError("--as names what a tenant becomes: say which with --tenant")
-    source, moment, target = _folder(folder, key_file, home), at, to.absolute()
+        raise ValidationFailedError("--as names the restored tenant; also name the original with --tenant")
+    source, moment, target = _folder(folder, key_file, home, complete=True), at, to.absolute()
     if tenant is not None:
         return await _restore_tenant(source, embedded_home(home), target, name, moment, tenant, into or tenant)
     with progress_line() as report:
         done = await restore_all(source, target, opening, name=name, at=moment, progress=report)
     text = (
-        f"[bold]{done.home}[/] is as it was at {done.moment:%F %T} UTC: {done.memories:,} memories of"
-        f" {done.tenants:,} tenants; {done.erased_again} erased again\n"
-        f"[dim]keeps serve --home {done.home} serves it; keeps backup on says where its own backups go.[/]"
+        f"[bold]{done.home}[/] is restored to {done.moment:%F %T} UTC:"
+        f" {_contents(done.memories, done.tenants, done.erased_again)}\n"
+        f"[dim]Check it: keeps events verify --home {done.home} --tenant …\n"
+        f"Then serve it: keeps serve --home {done.home}\n"
+        f"It has no backups yet: keeps backup on FOLDER --home {done.home}[/]"
     )
     return Answer({"home": str(done.home), **_about(done)}, text)
 
@@ -221,13 +239,13 @@ async def _restore_tenant(
             report(f"taking {tenant}")
             exported = [line async for line in restored.service(TransferService).export(Scope(tenant))]
             if not exported:
-                raise ValidationFailedError(f"tenant {tenant!r} holds nothing at {done.moment:%F %T} UTC")
+                raise ValidationFailedError(f"tenant {tenant!r} has no data at {done.moment:%F %T} UTC")
             summary = await keeps.service(TransferService).import_lines(Scope(into), exported)
 
     def text() -> None:
         out.print(
-            f"{into}, as {tenant} was at {done.moment:%F %T} UTC: {summary.stored:,} stored,"
-            f" {summary.unchanged:,} there already, {summary.failed:,} failed"
+            f"{into}, from {tenant} at {done.moment:%F %T} UTC: {summary.stored:,} stored,"
+            f" {summary.unchanged:,} unchanged, {summary.failed:,} failed"
         )
         for error in summary.errors[:20]:
             err.print(error, markup=False)
@@ -238,7 +256,9 @@ async def _restore_tenant(
 
 @command(backup)
 def prune(
-    keep_days: Annotated[float, typer.Option(help="How long backups are kept. The newest always is.", min=0.0)] = 30.0,
+    keep_days: Annotated[
+        float, typer.Option(help="Days to keep backups. The newest one always stays.", min=0.0)
+    ] = 30.0,
     folder: From = None,
     key_file: KeyFile = None,
     home: Home = None,
@@ -248,7 +268,8 @@ def prune(
     with source.alone():
         gone, segments = source.prune(keep_days, utc_now())
     out.print(
-        f"{len(gone)} backups and {segments} segments of the log removed" + (f": {', '.join(gone)}" if gone else "")
+        f"removed {counted(len(gone), 'backup')} and {counted(segments, 'log segment')}"
+        + (f": {', '.join(gone)}" if gone else "")
     )
 
 
@@ -278,13 +299,18 @@ def embedded_home(home: Path | None) -> Path:
     return settings.home.expanduser().absolute()
 
 
-def _folder(folder: Path | None, key_file: Path | None, home: Path | None) -> BackupFolder:
+def _folder(folder: Path | None, key_file: Path | None, home: Path | None, *, complete: bool = False) -> BackupFolder:
+    """Return the folder of backups. `complete`: end the background process, which archives its log up to now."""
+    from keeps.doors.cli.background import stop
     from keeps.operate.backups.folder import BackupFolder
     from keeps.operate.backups.making import plan_of
     from keeps.operate.backups.sealing import read_key
 
     if folder is None:
-        plan = plan_of(embedded_home(home))
+        place = embedded_home(home)
+        plan = plan_of(place)
+        if complete:
+            stop(place)
         folder, key_file = plan.folder, key_file or plan.key_file
     return BackupFolder.open(folder, None if key_file is None else read_key(key_file))
 

@@ -34,19 +34,20 @@ class Parameter:
 @command(app)
 async def call(
     target: Target,
-    name: Annotated[str | None, typer.Argument(help="The operation; without it all are listed.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Operation to run. Default: list all operations.")] = None,
     values: Annotated[
-        list[str] | None, typer.Argument(help="key=value; what is no text is JSON, such as limit=5 or tags='[\"a\"]'.")
+        list[str] | None, typer.Argument(help="key=value; values that are not text are JSON: limit=5, tags='[\"a\"]'.")
     ] = None,
-    fields: Annotated[bool, typer.Option("--fields", help="List what the operation takes, instead.")] = False,
+    fields: Annotated[bool, typer.Option("--fields", help="List the fields of the operation instead.")] = False,
 ) -> Answer:
-    """Run any operation by its name: keeps call get_plan plan_id=p1
+    """Run any operation by its name.
 
-    Prints the answer as JSON. In place of the fields of a body, body='{…}' gives it as a whole.
+    For example: keeps call get_plan plan_id=p1 Prints the answer as JSON. body='{…}' gives
+    the whole body instead of its fields.
     """
     if name is None:
         about = [{"name": each.name, "role": each.role, "doc": each.doc} for each in ENDPOINTS]
-        columns = ["operation", "role", "what it does"]
+        columns = ["operation", "role", "description"]
         return table(ENDPOINTS, columns, lambda one: (one.name, one.role, one.doc.split(". ")[0]), value=about)
     endpoint = _endpoint(name)
     parameters = _parameters(endpoint)
@@ -102,7 +103,7 @@ def _arguments(name: str, values: list[str], parameters: dict[str, Parameter]) -
     for text in values:
         key, equals, value = text.partition("=")
         if not equals:
-            raise ValidationFailedError(f"{text!r} is no key=value")
+            raise ValidationFailedError(f"{text!r} is not key=value")
         if key not in parameters and key != BODY:
             known = f"it takes {', '.join(parameters)}" if parameters else "it takes nothing"
             raise ValidationFailedError(f"{name} takes no {key!r}; {known}")

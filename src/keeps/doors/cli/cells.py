@@ -36,7 +36,7 @@ Administrators = Annotated[
     ),
 ]
 Name = Annotated[str, typer.Argument(help="The name of the cell.")]
-Weight = Annotated[int, typer.Option(help="Its share of new tenants, beside the other cells'.", min=0, max=1_000)]
+Weight = Annotated[int, typer.Option(help="Share of new tenants, relative to the other cells.", min=0, max=1_000)]
 
 
 @asynccontextmanager
@@ -80,13 +80,15 @@ async def list_cells(home: Home = None, database_url: DatabaseUrl = None) -> Ans
         ]
         print_table(["cell", "where", "weight", "tenants", "bytes", "state"], rows)
         for each in left:
-            origin = "a copy on its way, or of a move that was ended" if each.arriving else "left by a move"
+            origin = "a copy in progress or interrupted" if each.arriving else "left behind by a move"
             out.print(
                 f"[yellow]•[/] {each.cell} has rows of tenant {each.tenant_id}, which is in {each.is_in}: {origin};"
-                " repeat keeps tenants move to end it"
+                " repeat `keeps tenants move` to finish"
             )
         if len(listed) == 1:
-            out.print("[dim]All tenants are here. `keeps cells add` makes another PostgreSQL a second cell.[/]")
+            out.print(
+                "[dim]All tenants are here. `keeps cells add` adds another PostgreSQL server as a second cell.[/]"
+            )
 
     return Answer(listed, text, failed=any(cell.problem for cell in listed))
 
@@ -97,11 +99,13 @@ async def add(
     admin_url: Annotated[
         str | None,
         typer.Option(
-            help="A PostgreSQL as its administrator: roles, extensions and tables are made there. By default the one"
+            help="URL of a PostgreSQL administrator, used to create roles, extensions and tables. Default: the one"
             " that --admin, or KEEPS_CELL_ADMINS, names."
         ),
     ] = None,
-    url: Annotated[str | None, typer.Option(help="One that keeps migrate has made ready, as keeps_app.")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="URL of a database that `keeps migrate` prepared, as keeps_app.")
+    ] = None,
     folder: Annotated[Path | None, typer.Option(help="An embedded database in this folder, on this machine.")] = None,
     weight: Weight = 1,
     administrators: Administrators = None,
@@ -136,7 +140,7 @@ async def weight(
 @command(cells)
 async def drain(
     name: Name,
-    move: Annotated[bool, typer.Option("--move", help="And move its tenants to the others, by their weights.")] = False,
+    move: Annotated[bool, typer.Option("--move", help="Also move its tenants to the other cells, by weight.")] = False,
     administrators: Administrators = None,
     home: Home = None,
     database_url: DatabaseUrl = None,
@@ -149,36 +153,36 @@ async def drain(
         except KeepsError as error:
             if move:
                 raise
-            return f"cell {name} takes no new tenants. How many are there is not known: {error.detail}"
+            return f"cell {name} takes no new tenants. Its tenants could not be counted: {error.detail}"
         if not move:
-            return f"cell {name} takes no new tenants; {len(tenant_ids):,} are there. --move takes them elsewhere"
+            return (
+                f"cell {name} takes no new tenants; it still has {len(tenant_ids):,}. --move moves them to other cells"
+            )
         for number, tenant_id in enumerate(tenant_ids, 1):
             other = await service.choose(name)
             with _show_steps(f"{number} of {len(tenant_ids)}: {tenant_id}") as report:
                 await service.move(tenant_id, other, report)
-    return f"cell {name} is empty; keeps cells remove {name} takes it out"
+    return f"cell {name} is empty; remove it with `keeps cells delete {name}`"
 
 
 @command(cells)
-async def remove(
+async def delete(
     name: Name, administrators: Administrators = None, home: Home = None, database_url: DatabaseUrl = None
 ) -> str:
-    """Remove an empty cell. Its database stays as it is."""
+    """Delete an empty cell. Its database stays as it is."""
     async with _open(home, database_url, administrators) as service:
         await service.remove(name)
-    return f"cell {name} is taken out; its database is still there"
+    return f"cell {name} is removed; its database still exists"
 
 
 @command(tenants)
 async def move(
-    tenant_id: Annotated[str, typer.Argument(help="Which tenant.")],
-    to: Annotated[str, typer.Option("--to", help="The cell where it shall be.")],
+    tenant_id: Annotated[str, typer.Argument(help="Id of the tenant.")],
+    to: Annotated[str, typer.Option("--to", help="The target cell.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only see whether it can be done, and what moves.")
+        bool, typer.Option("--dry-run", help="Only check whether it is possible, and print what would move.")
     ] = False,
-    give_up: Annotated[
-        bool, typer.Option("--give-up", help="Take back what a move that was ended half way has left.")
-    ] = False,
+    give_up: Annotated[bool, typer.Option("--give-up", help="Clean up after an interrupted move.")] = False,
     administrators: Administrators = None,
     home: Home = None,
     database_url: DatabaseUrl = None,
@@ -189,18 +193,18 @@ async def move(
     async with _open(home, database_url, administrators) as service:
         if give_up:
             await service.give_up(tenant_id, to)
-            out.print(f"nothing of a move of tenant {tenant_id} to {to} is left; it is where it was")
+            out.print(f"the move of tenant {tenant_id} to {to} is undone; the tenant is where it was")
             raise typer.Exit
         with _show_steps(tenant_id) as report:
             done = await service.move(tenant_id, to, report, dry_run=dry_run)
     rows = sum(done.rows.values())
     if done.source == to:
-        text = f"tenant {tenant_id} is in {to} already"
+        text = f"tenant {tenant_id} is already in {to}"
     elif dry_run:
         text = f"tenant {tenant_id} can move from {done.source} to {to}: {rows:,} rows"
     else:
         text = (
-            f"tenant {tenant_id} is in {to}: {rows:,} rows; its writers waited {done.held_seconds:.2f} s;"
+            f"tenant {tenant_id} is now in {to}: {rows:,} rows; writes were paused for {done.held_seconds:.2f} s;"
             f" {sum(done.left.values()):,} rows left in {done.source}"
         )
     return Answer(done, text, failed=bool(done.left))

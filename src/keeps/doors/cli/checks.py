@@ -19,6 +19,7 @@ import psutil
 from keeps.base.clock import utc_now
 from keeps.base.scope import Scope
 from keeps.base.settings import Settings
+from keeps.doors.cli.counts import counted
 from keeps.memory.providers.service import ProviderService
 from keeps.memory.transfer.erasure import TenantService
 from keeps.sources.databases.service import DatabaseService
@@ -85,8 +86,8 @@ def _embedded(settings: Settings) -> list[Check]:
             Check(
                 "server",
                 "note",
-                "runs although nobody uses it: its last user was killed. The next Keeps that opens this home takes it"
-                " over",
+                "still running although its last process was killed. The next command that opens this home uses it"
+                " again",
             )
         )
     checks += _backups(report.home, report.data.parent, report.running_pid)
@@ -97,7 +98,7 @@ def _embedded(settings: Settings) -> list[Check]:
             Check(
                 "disk",
                 "failed" if free < 100 << 20 else "note",
-                f"only {free >> 20} MiB free for {report.data}; make room",
+                f"only {free >> 20} MiB free for {report.data}; free some space",
             )
         )
     else:
@@ -117,16 +118,18 @@ async def _sandbox() -> Check:
 def sandbox_check(walls: dict[str, Any]) -> Check:
     """Report which kernel protections confine documents and databases, and what is open without the others."""
     if "seccomp" not in walls:
-        return Check("sandbox", "failed", f"documents and databases are refused: {walls.get('refused', 'no answer')}")
+        return Check(
+            "sandbox", "failed", f"documents and databases cannot be used: {walls.get('refused', 'no answer')}"
+        )
     standing = [name for name in ("namespaces", "landlock", "seccomp") if walls[name]]
     missing = {
-        "landlock": "no Landlock: a parser or SQLite that is taken over may read files (Linux 5.13 has it)",
-        "seccomp": "no seccomp: it may send signals, and where it asks databases reach more of the network",
+        "landlock": "no Landlock: a compromised parser or SQLite can read files (needs Linux 5.13)",
+        "seccomp": "no seccomp: it can send signals, and a database process can reach more of the network",
     }
     lacking = [text for name, text in missing.items() if name not in standing]
     if "namespaces" not in standing and "seccomp" not in standing:
-        lacking.insert(0, "a parser that is taken over keeps the network: Keeps closes it on Linux only")
-    around = f"{', '.join(standing) or 'limits of memory and time'} around documents and databases"
+        lacking.insert(0, "a compromised parser can use the network, which Keeps blocks on Linux only")
+    around = f"{', '.join(standing) or 'memory and time limits'} for documents and databases"
     return Check("sandbox", "note" if lacking else "ok", "; ".join([around, *lacking]))
 
 
@@ -135,7 +138,7 @@ def _model(settings: Settings) -> Check:
 
     match settings.embedder:
         case "none":
-            return Check("model", "note", "KEEPS_EMBEDDER=none: memories are found by their words, not their meaning")
+            return Check("model", "note", "KEEPS_EMBEDDER=none: recall matches words, not meaning")
         case "openai":
             if (
                 not settings.embedding_api_key
@@ -157,7 +160,7 @@ def _model(settings: Settings) -> Check:
                 read_tokenizer()
             except KeepsError as error:
                 return Check("model", "failed", error.detail)
-            return Check("model", "ok", f"all-MiniLM-L6-v2 from {path}, checksum right")
+            return Check("model", "ok", f"all-MiniLM-L6-v2 from {path}, checksum OK")
         case named:
             from keeps.models.local import embedder_of
 
@@ -185,23 +188,35 @@ async def _reranker(settings: Settings) -> list[Check]:
 
 def _backups(home: Path, place: Path, server_pid: int | None) -> list[Check]:
     from keeps.operate.backups.making import Plan
+    from keeps.operate.backups.state import Verification
 
     try:
         plan = Plan.of(home)
         if plan is None:
-            return [Check("backups", "note", "none are made; keeps backup on FOLDER, then keeps backup create")]
+            return [Check("backups", "note", "not turned on; run `keeps backup on FOLDER`, then `keeps backup create`")]
         made = plan.opened().backups()
     except (KeepsError, OSError, ValueError) as error:
-        return [Check("backups", "failed", f"cannot be reached: {error}; mend it, or name another: keeps backup on")]
+        return [
+            Check(
+                "backups", "failed", f"folder cannot be read: {error}; fix it, or choose another with `keeps backup on`"
+            )
+        ]
     if problems := _log_of_backups(home, place, plan.folder, server_pid):
         return problems
     if not made:
-        return [Check("backups", "note", f"go to {plan.folder}, but there is none yet; keeps backup create")]
+        return [Check("backups", "note", f"no backup in {plan.folder} yet; run `keeps backup create`")]
     age = utc_now() - made[-1].ended_at
     state: State = "note" if age > timedelta(days=2) else "ok"
-    return [
-        Check("backups", state, f"{len(made)} in {plan.folder}, the newest {age.total_seconds() / 3600:.1f} hours old")
-    ]
+    newest = f"{len(made)} in {plan.folder}, the newest {age.total_seconds() / 3600:.1f} hours old"
+    verified = Verification.of(plan.folder)
+    if verified is None:
+        return [Check("backups", state, f"{newest}, none verified; run `keeps backup verify`")]
+    checked = f"verified {verified.at:%F}"
+    if not verified.good:
+        return [
+            Check("backups", "failed", f"{newest}, but the one {checked} is damaged; `keeps backup verify` says how")
+        ]
+    return [Check("backups", state, f"{newest}, {checked}")]
 
 
 def _log_of_backups(home: Path, place: Path, folder: Path, server_pid: int | None) -> list[Check]:
@@ -211,23 +226,23 @@ def _log_of_backups(home: Path, place: Path, folder: Path, server_pid: int | Non
 
     for path in (folder, folder / "wal"):
         if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-            return [Check("backups", "failed", f"user {os.geteuid()} may not write to {path}; change its owner")]
+            return [Check("backups", "failed", f"user {os.geteuid()} cannot write to {path}; change its owner")]
     if (failure := ShipFailure.of(home)) is not None:
         problem = (
-            f"process {failure.pid} cannot take the log to {folder}, so it piles up in the home: {failure.error}. If it"
-            " runs under systemd, name the folder in ReadWritePaths of its unit, then restart it"
+            f"process {failure.pid} cannot copy the log to {folder}, so it accumulates in the home: {failure.error}. If"
+            " it runs under systemd, add the folder to ReadWritePaths of its unit and restart it"
         )
         return [Check("backups", "failed", problem)]
     spool = place / SPOOL
     segments = list(spool.iterdir()) if os.access(spool, os.R_OK | os.X_OK) else []
     oldest = min((segment.stat().st_mtime for segment in segments), default=time.time())
     if time.time() - oldest > WAITING.total_seconds():
-        problem = f"{len(segments)} segments of the log wait for {folder}"
+        problem = f"{len(segments)} log segments wait to be copied to {folder}"
         if server_pid is None:
-            return [Check("backups", "note", f"{problem}; the next start of Keeps takes them there")]
-        return [Check("backups", "failed", f"{problem}; a running keeps takes them there: see its log")]
+            return [Check("backups", "note", f"{problem}; they are copied when Keeps starts next")]
+        return [Check("backups", "failed", f"{problem} by a running Keeps: see its log")]
     if server_pid is not None and psutil.Process(server_pid).create_time() < (home / BACKUP_PLAN).stat().st_mtime:
-        problem = "the log is not kept until the database was stopped and started again; restart what uses it"
+        problem = "the log is archived only after the database restarts; restart the processes that use it"
         return [Check("backups", "note", problem)]
     return []
 
@@ -245,7 +260,7 @@ async def _database(settings: Settings) -> list[Check]:
         version = await keeps.server_version()
         citus = await has_citus(keeps.database.main)
         results = [*await _providers(keeps), *await _asked_databases(keeps)]
-        cells = [*await _standbys(keeps), *await _cells(keeps, settings)]
+        cells = [*await _standbys(keeps), *await _deaf(keeps), *await _cells(keeps, settings)]
     except KeepsError as error:
         return [Check("database", "failed", error.detail)]
     finally:
@@ -261,8 +276,8 @@ async def _database(settings: Settings) -> list[Check]:
         Check(
             "contents",
             "ok",
-            f"{index.counts.memories:,} memories of {index.counts.users:,} users in {index.counts.tenants:,} tenants;"
-            f" {index.counts.events:,} events",
+            f"{counted(index.counts.memories, 'memory')} of {counted(index.counts.users, 'user')} in"
+            f" {counted(index.counts.tenants, 'tenant')}; {counted(index.counts.events, 'event')}",
         ),
     ]
     checks += cells
@@ -273,8 +288,8 @@ async def _database(settings: Settings) -> list[Check]:
             Check(
                 "index",
                 "note",
-                f"{index.pending:,} memories wait for a vector of {index.model} (found by words meanwhile); run keeps"
-                " reindex",
+                f"{index.pending:,} memories wait for a vector of {index.model} and are matched by words until"
+                " then; run `keeps reindex`",
             )
         )
     else:
@@ -282,7 +297,7 @@ async def _database(settings: Settings) -> list[Check]:
     if others:
         checks.append(
             Check(
-                "index", "note", f"vectors of other models take room: {', '.join(others)}; keeps reindex removes them"
+                "index", "note", f"vectors of other models use space: {', '.join(others)}; `keeps reindex` removes them"
             )
         )
     return checks
@@ -292,7 +307,7 @@ async def _providers(keeps: Keeps) -> list[Check]:
     """Report providers of other packages that cannot be opened."""
     faults = await keeps.service(ProviderService).faults(Scope())
     return [
-        Check("provider", "failed", f"{name} cannot be used: {reason}; mend or uninstall its package")
+        Check("provider", "failed", f"{name} cannot be used: {reason}; fix or uninstall its package")
         for name, reason in faults.items()
     ]
 
@@ -305,9 +320,7 @@ async def _standbys(keeps: Keeps) -> list[Check]:
         return []
     leader = await role_of(keeps.database.main, 5)
     checks = [
-        Check(
-            "leader", "failed", f"{leader.where} is a standby: KEEPS_DATABASE_URL must lead to the one that is written"
-        )
+        Check("leader", "failed", f"{leader.where} is a standby: KEEPS_DATABASE_URL must name the primary")
         if leader.standby
         else Check("leader", "ok", leader.where)
     ]
@@ -315,13 +328,24 @@ async def _standbys(keeps: Keeps) -> list[Check]:
         try:
             role = await role_of(standby, 5)
         except KeepsError as error:
-            checks.append(Check("standby", "failed", f"{error.detail}; reads go to the leader meanwhile"))
+            checks.append(Check("standby", "failed", f"{error.detail}; reads use the primary until it is back"))
             continue
         behind = max(0, leader.position - role.position)
         state: State = "note" if behind > FAR_BEHIND or not role.standby else "ok"
-        said = f"{behind:,} bytes behind the leader" if role.standby else "is no standby"
+        said = f"{behind:,} bytes behind the primary" if role.standby else "is not a standby"
         checks.append(Check("standby", state, f"{role.where}: {said}"))
     return checks
+
+
+async def _deaf(keeps: Keeps) -> list[Check]:
+    """Report cells from which a worker hears nothing."""
+    from keeps.memory.jobs.worker import DEAF
+
+    return [
+        Check("worker", "note", f"{cell.name}: a worker with these settings starts jobs late. {DEAF}")
+        for cell in await keeps.database.cells.all()
+        if not await cell.hears()
+    ]
 
 
 async def _cells(keeps: Keeps, settings: Settings) -> list[Check]:
@@ -337,8 +361,8 @@ async def _cells(keeps: Keeps, settings: Settings) -> list[Check]:
         Check(
             "cells",
             "note",
-            f"{cell.cell} has rows of tenant {cell.tenant_id}, which is in {cell.is_in}: repeat keeps tenants move to"
-            " end what was begun",
+            f"{cell.cell} has rows of tenant {cell.tenant_id}, which is in {cell.is_in}: repeat"
+            " `keeps tenants move` to finish",
         )
         for cell in await service.left_over()
     ]
@@ -361,5 +385,5 @@ async def _asked_databases(keeps: Keeps) -> list[Check]:
                 ]
         after = page[-1].tenant_id
     if count and not checks:
-        checks.append(Check("databases", "ok", f"{count} may be asked, each by a role that only reads"))
+        checks.append(Check("databases", "ok", f"{count} can be queried, each with a read-only role"))
     return checks

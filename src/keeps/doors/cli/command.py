@@ -96,7 +96,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
 
 def more(cursor: str | None) -> str:
     """Return the note that says how to get the next page."""
-    return f"more: --cursor {cursor}" if cursor else ""
+    return f"next page: --cursor {cursor}" if cursor else ""
 
 
 def progress(*columns: ProgressColumn, transient: bool = False) -> Progress:
@@ -133,7 +133,9 @@ _TARGET: dict[str, tuple[Any, Any]] = {
 _OPENED = frozenset({"memory", "keeps", "target"})
 
 
-def command(app: typer.Typer, name: str | None = None, *, may_make: bool = False) -> Callable[[CommandT], CommandT]:
+def command(
+    app: typer.Typer, name: str | None = None, *, may_make: bool = False, shared: bool = True
+) -> Callable[[CommandT], CommandT]:
     """Register a function as a command.
 
     Its parameters are arguments and options, except these, which the options for scope and database provide:
@@ -143,17 +145,17 @@ def command(app: typer.Typer, name: str | None = None, *, may_make: bool = False
     - `keeps`: the engine, for a command that works on the database alone.
 
     A function that returns an Answer gets --json; one that returns text does not. `may_make`: it may be the first in
-    a new home.
+    a new home. `shared`: it may use the background process.
     """
 
     def register(function: CommandT) -> CommandT:
-        app.command(name)(_wrap(function, may_make))
+        app.command(name)(_wrap(function, may_make, shared))
         return function
 
     return register
 
 
-def _wrap(function: Callable[..., Any], may_make: bool) -> Callable[..., None]:
+def _wrap(function: Callable[..., Any], may_make: bool, shared: bool) -> Callable[..., None]:
     # Types that only the type checker imports are of parameters that are no options.
     signature = inspect.signature(function, eval_str=True, locals={"Memory": object, "Keeps": object})
     opened = _OPENED & frozenset(signature.parameters)
@@ -176,7 +178,8 @@ def _wrap(function: Callable[..., Any], may_make: bool) -> Callable[..., None]:
     def wrapped(**given: Any) -> None:
         context: typer.Context = given.pop("context")
         explicit = _explicit_options(context)
-        target = Target(**{name: given.pop(name) for name in options}, explicit=explicit, may_make=may_make)
+        place = {name: given.pop(name) for name in options}
+        target = Target(**place, explicit=explicit, may_make=may_make, shared=shared)
         as_json = bool(given["as_json"] if takes_json else given.pop("as_json", False))
         try:
             if inspect.iscoroutinefunction(function):

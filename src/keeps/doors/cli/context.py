@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import os
-import unicodedata
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
+from keeps.doors.cli.consoles import PlainConsole as PlainConsole
+from keeps.doors.cli.consoles import err as err
+from keeps.doors.cli.consoles import out as out
 from keeps_client.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def folder_of(given: str) -> Path:
     """Parse an option that names a folder."""
     if not given.strip():
-        raise typer.BadParameter("names no folder; leave it out for the usual one")
+        raise typer.BadParameter("must name a folder; omit it for the default folder")
     return Path(given)
 
 
@@ -56,53 +57,28 @@ Tenant = Annotated[
     str, typer.Option(envvar="KEEPS_TENANT_ID", help="The tenant.", rich_help_panel="Scope", show_envvar=False)
 ]
 User = Annotated[
-    str, typer.Option(envvar="KEEPS_USER_ID", help="The user who acts.", rich_help_panel="Scope", show_envvar=False)
+    str, typer.Option(envvar="KEEPS_USER_ID", help="The acting user.", rich_help_panel="Scope", show_envvar=False)
 ]
 Agent = Annotated[
     str | None,
-    typer.Option(envvar="KEEPS_AGENT_ID", help="The agent that acts.", rich_help_panel="Scope", show_envvar=False),
+    typer.Option(envvar="KEEPS_AGENT_ID", help="The acting agent.", rich_help_panel="Scope", show_envvar=False),
 ]
 Url = Annotated[
     str | None,
     typer.Option(
         envvar="KEEPS_URL",
-        help="Talk to this server instead of a database.",
+        help="Use this server instead of a database.",
         rich_help_panel="Database",
         show_envvar=False,
     ),
 ]
 Token = Annotated[
     str | None,
-    typer.Option(envvar="KEEPS_TOKEN", help="JWT or API key for --url.", rich_help_panel="Database", show_envvar=False),
+    typer.Option(
+        envvar="KEEPS_TOKEN", help="JSON Web Token or API key for --url.", rich_help_panel="Database", show_envvar=False
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-class PlainConsole(Console):
-    """A console that shows control characters, so that stored text cannot move the cursor or change colours."""
-
-    def render_str(self, text: str, **named: Any) -> Text:
-        return super().render_str(_shown(text), **named)
-
-
-def _shown(text: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(
-        (
-            each
-            if each.isprintable() or each in "\n\t"
-            else "\ufffd"
-            if unicodedata.category(each) in ("Cc", "Cf", "Co") and each != "\u200d"
-            else each
-        )
-        for each in text
-    )
-
-
-# The terminal breaks lines, so that a command in a message can be copied, and a program that reads it gets one line.
-out = PlainConsole(highlight=False, emoji=False, soft_wrap=True)
-err = PlainConsole(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +96,17 @@ class Target:
     """The options that were typed, not taken from the environment or a default."""
     may_make: bool = False
     """True if the command may be the first in a new home."""
+    shared: bool = True
+    """True if the command may use the background process."""
+
+    def by_path(self) -> tuple[str | None, Target]:
+        """Return the tenant for the path of a request, and the target without it; None where headers name it.
+
+        The credentials may be an operator's, who belongs to another tenant.
+        """
+        if self.url and self.token and self.tenant != DEFAULT_TENANT_ID:
+            return self.tenant, replace(self, tenant=DEFAULT_TENANT_ID)
+        return None, self
 
     @property
     def scope(self) -> Scope:
@@ -135,7 +122,7 @@ class Target:
 
         check_home(self.home, self.database_url, may_make=self.may_make)
         if not self.url and os.environ.get("KEEPS_URL"):
-            err.print("[dim]KEEPS_URL is not used here: this command works on the database itself[/]")
+            err.print("[dim]KEEPS_URL is ignored: this command opens the database directly[/]")
         with err.status("opening the database …") if err.is_terminal else nullcontext():
             keeps = await Keeps.open(self.home, database_url=self.database_url)
         try:
@@ -145,14 +132,42 @@ class Target:
 
     @asynccontextmanager
     async def memory(self) -> AsyncGenerator[Memory]:
-        """Provide the memory of the scope: in process, or at --url."""
+        """Provide the memory of the scope: at --url, by the background process, or in process."""
         scope = self.scope
-        if self.url:
-            async with self.client() as client:
+        client = self.client() if self.url else await self._background()
+        if client is not None:
+            async with client:
                 yield client
         else:
             async with self.open() as keeps:
                 yield keeps.memory(scope)
+
+    async def _background(self) -> MemoryClient | None:
+        """Return the memory by way of the background process; None if there is none for this command."""
+        if not (self.shared and self.tenant.isascii() and (self.agent or "").isascii()):  # A header holds no others.
+            return None
+        from keeps.base.settings import load_settings
+        from keeps.doors.cli.background import background_of
+        from keeps.doors.cli.background_client import BackgroundClient
+
+        background = background_of(load_settings(home=self.home, database_url=self.database_url))
+        if background is None:
+            return None
+        if not background.answers():
+            check_home(self.home, self.database_url, may_make=self.may_make)
+            with err.status("opening the database …") if err.is_terminal else nullcontext():
+                if not await background.start():
+                    return None  # Opening it here fails as well, and says why.
+        return BackgroundClient(background, self)
+
+    async def end_background(self) -> None:
+        """End the processes in the background of the home: they may have read what was erased."""
+        from keeps.base.settings import load_settings
+        from keeps.doors.cli.background import stop
+
+        if not self.url:
+            home = load_settings(home=self.home, database_url=self.database_url).home
+            await asyncio.to_thread(stop, home.expanduser().absolute())
 
     def client(self) -> MemoryClient:
         from keeps.base.settings import check_variables
@@ -165,6 +180,10 @@ class Target:
         tenant = None if self.token and self.tenant == DEFAULT_TENANT_ID else self.tenant
         user = None if self.token and self.user == DEFAULT_USER_ID else self.user
         return MemoryClient(self.url, token=self.token, tenant_id=tenant, user_id=user, agent_id=self.agent)
+
+
+_noted: set[Path] = set()
+"""Homes of which this command has said that it makes them."""
 
 
 def check_home(home: Path | None, database_url: str | None, *, may_make: bool = False) -> None:
@@ -183,12 +202,15 @@ def check_home(home: Path | None, database_url: str | None, *, may_make: bool = 
         return
     similar = _similar_home(home)
     if may_make or (home / "keeps.toml").exists():
+        if home in _noted:
+            return
+        _noted.add(home)
         err.print(
-            f"a new database is made in {home}" + (f"; there is one in {similar}" if similar else ""), style="dim"
+            f"creating a new database in {home}" + (f"; another exists in {similar}" if similar else ""), style="dim"
         )
         return
-    meant = f"did you mean {similar}?" if similar else "is it misspelt?"
-    raise NotFoundError(f"there is nothing at {home}: {meant} `keeps remember` or `keeps serve` would create it")
+    meant = f"did you mean {similar}?" if similar else "check the spelling;"
+    raise NotFoundError(f"no Keeps home at {home}: {meant} `keeps remember` or `keeps serve` would create it")
 
 
 def _similar_home(home: Path) -> Path | None:

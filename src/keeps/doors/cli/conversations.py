@@ -13,6 +13,7 @@ from rich.table import Table
 
 from keeps.doors.cli.command import Answer, command, group, lines
 from keeps.doors.cli.context import Target, err, out
+from keeps.doors.cli.counts import counted
 from keeps.doors.cli.parsers import check_message
 from keeps_client.checked import validated
 from keeps_client.errors import ValidationFailedError
@@ -28,8 +29,8 @@ sources = group()
 audit = group()
 app.add_typer(sources, name="sources")
 app.add_typer(audit, name="audit")
-Session = Annotated[str | None, typer.Option("--session", "-s", help="The conversation.")]
-SessionId = Annotated[str, typer.Argument(help="The conversation.")]
+Session = Annotated[str | None, typer.Option("--session", "-s", help="Id of the conversation.")]
+SessionId = Annotated[str, typer.Argument(help="Id of the conversation.")]
 ALWAYS = "# Always: put this before the conversation"
 FOR_THIS_QUESTION = "# For this question: put this at the end"
 
@@ -37,23 +38,22 @@ FOR_THIS_QUESTION = "# For this question: put this at the end"
 @command(app)
 async def context(
     memory: Memory,
-    query: Annotated[str, typer.Argument(help="The message that the LLM is about to get.", callback=check_message)],
+    query: Annotated[str, typer.Argument(help="The message that your LLM is about to answer.", callback=check_message)],
     session: Session = None,
     budget: Annotated[int, typer.Option("--budget-tokens", "--budget", help="Tokens.", min=50, max=200_000)] = 4_000,
     sections: Annotated[
         list[str] | None,
-        typer.Option("--section", help="Only this part, such as long_term or documents. May be given several times."),
+        typer.Option("--section", help="Only this section, such as long_term or documents; repeat for several."),
     ] = None,
     timezone: Annotated[
-        str | None, typer.Option("--timezone", help="Where the user lives, such as Europe/Berlin or +02:00.")
+        str | None, typer.Option("--timezone", help="Time zone of the user, such as Europe/Berlin or +02:00.")
     ] = None,
-    explain: Annotated[
-        bool, typer.Option(help="How it came about: sources, times, what was left out and why.")
-    ] = False,
+    explain: Annotated[bool, typer.Option(help="Show sources, times, and what was left out and why.")] = False,
 ) -> Answer:
-    """Print the context for a prompt: Markdown within a budget of tokens.
+    """Print the context for a prompt, within a token budget.
 
-    Two parts: what the model is told whatever is asked (`stable` in --json), and what this question found (`volatile`).
+    It is Markdown in two parts: the same text for every question (`stable` in --json), and the text that this question
+    found (`volatile`).
     """
     result = await memory.context(
         query,
@@ -71,7 +71,7 @@ async def context(
         elif result.text:
             print(result.text)
         else:
-            err.print("Nothing is known that would help, or needed. [dim]Is it the right --tenant and --user?[/]")
+            err.print("No memory helps with this message, or it needs none. [dim]Check --tenant and --user.[/]")
         if explain:
             _explain(result)
         elif result.degraded:
@@ -84,31 +84,40 @@ async def context(
 async def say(
     target: Target,
     session: SessionId,
-    content: Annotated[str, typer.Argument(help="What was said; - reads messages as JSON lines from stdin.")],
+    content: Annotated[
+        str, typer.Argument(help="Text of the message; - reads messages as JSON lines from standard input.")
+    ],
     role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user",
 ) -> Answer:
-    """Store a message of a conversation; print the facts that were found in it."""
+    """Store a message of a conversation.
+
+    Prints the facts that it contains.
+    """
     messages = _read_messages() if content == "-" else [{"role": role, "content": content}]
     async with target.memory() as memory:
         receipt = await memory.store_exchange(messages, session_id=session)
-    stored = f"{len(receipt.messages) - receipt.recalled} stored, {receipt.notes.message_count} messages in this"
+    new, all_of_it = len(receipt.messages) - receipt.recalled, receipt.notes.message_count
+    stored = f"{counted(new, 'message')} stored, {all_of_it} in this conversation"
     memories = [(fact.status, fact.memory) for fact in receipt.facts if fact.memory]
     facts = dict.fromkeys(
         (status if fact.valid_to is None else "no longer true", fact.content) for status, fact in memories
     )
-    fact_lines = [f"  [green]{status}[/]  {escape(text)}" for status, text in facts]
-    return Answer(receipt, "\n".join([f"{stored} conversation", *fact_lines]))
+    fact_lines = [f"  fact {status}: “[green]{escape(text)}[/]”" for status, text in facts]
+    return Answer(receipt, "\n".join([stored, *fact_lines]))
 
 
 @command(app)
 async def notes(memory: Memory, session: SessionId) -> Answer:
-    """Show the notes of a conversation: summary, decisions, action items, the last messages."""
+    """Show the notes of a conversation.
+
+    Summary, decisions, action items, the last messages.
+    """
     stored = await memory.session_notes(session)
     if stored is None:
-        return Answer(None, f'Nothing was said in {session!r}. [dim]keeps say {session} "…"[/]')
+        return Answer(None, f'Conversation {session!r} has no messages. [dim]keeps say {session} "…"[/]')
     text = [
-        f"[bold]{stored.message_count} messages[/], fresh until {stored.expires_at:%Y-%m-%d %H:%M}",
-        escape(stored.summary) or "[dim]no summary yet: it rolls on every five messages[/]",
+        f"[bold]{counted(stored.message_count, 'message')}[/], fresh until {stored.expires_at:%Y-%m-%d %H:%M}",
+        escape(stored.summary) or "[dim]no summary yet: it is updated after every five messages[/]",
         *(f"  [cyan]{note.kind.replace('_', ' ')}[/]  {escape(note.text)}" for note in stored.items),
     ]
     return Answer(stored, "\n".join(text))
@@ -116,14 +125,20 @@ async def notes(memory: Memory, session: SessionId) -> Answer:
 
 @command(app)
 async def end(memory: Memory, session: SessionId) -> Answer:
-    """End a conversation: its summary is stored now, its important parts in an hour."""
+    """End a conversation.
+
+    Its summary is stored now, its important parts in an hour.
+    """
     receipt = await memory.end_session(session)
     return Answer(receipt, escape(receipt.memory.content) if receipt.memory else "")
 
 
 @command(app)
 async def insights(memory: Memory) -> Answer:
-    """Show statistics of your own memory: totals, growth, use, decay ahead, junk, storage, index lag."""
+    """Show statistics of your memories.
+
+    Totals, growth, use, decay ahead, junk, storage, index lag.
+    """
     report = await memory.insights()
     return Answer(report, lambda: _print_insights(report))
 
@@ -133,8 +148,8 @@ async def junk(memory: Memory) -> Answer:
     """Show what a promotion run would promote now, and the share of small talk and mere questions. Changes nothing."""
     report = await memory.audit_junk()
     text = [
-        f"would be promoted now: {report.would_promote}, of it junk {report.would_promote_junk}",
-        f"promoted before: {report.promoted}, of it junk {report.promoted_junk}",
+        f"would be promoted now: {report.would_promote}, including {report.would_promote_junk} junk",
+        f"already promoted: {report.promoted}, including {report.promoted_junk} junk",
         f"junk share: {report.junk_share:.1%}",
         *(f"  {escape(example)}" for example in report.examples),
     ]
@@ -144,37 +159,37 @@ async def junk(memory: Memory) -> Answer:
 @command(sources, may_make=True)
 async def add(
     memory: Memory,
-    name: Annotated[str, typer.Argument(help="What agents call it.")],
+    name: Annotated[str, typer.Argument(help="Name that agents use.")],
     kind: Annotated[str, typer.Option(help=f"One of: {', '.join(get_args(SourceKind))}.")],
-    purpose: Annotated[str, typer.Option(help="What it is good for, in a sentence.")],
-    private: Annotated[bool, typer.Option(help="Only for this user; else for the tenant.")] = False,
+    purpose: Annotated[str, typer.Option(help="Purpose, in one sentence.")],
+    private: Annotated[bool, typer.Option(help="Only for this user. Default: for the tenant.")] = False,
 ) -> Answer:
-    """Tell agents of a source that can be looked up."""
+    """Add a source that agents can look up."""
     new = validated(NewSource, {"name": name, "kind": kind, "purpose": purpose})
     source = await memory.add_source(
         new.name, kind=new.kind, purpose=new.purpose, visibility="private" if private else "tenant"
     )
-    return Answer(source, f"agents are told of [bold]{escape(source.name)}[/] ({source.kind})")
+    return Answer(source, f"agents can now look up [bold]{escape(source.name)}[/] ({source.kind})")
 
 
 @command(sources, "list")
 async def list_sources(memory: Memory) -> Answer:
-    """List the sources that agents are told of."""
+    """List the sources."""
     return lines(
         await memory.list_sources(),
         lambda source: f"[bold]{escape(source.name)}[/] ({source.kind}, {source.visibility}): {escape(source.purpose)}",
         empty=(
-            'Agents are told of nothing. [dim]keeps sources add metrics --kind database --purpose "Users and orders by'
+            'There are no sources. [dim]keeps sources add metrics --kind database --purpose "Users and orders by'
             ' day"[/]'
         ),
     )
 
 
 @command(sources)
-async def remove(memory: Memory, name: Annotated[str, typer.Argument(help="Its name.")]) -> str:
-    """Remove a source."""
+async def delete(memory: Memory, name: Annotated[str, typer.Argument(help="Name of the source.")]) -> str:
+    """Delete a source."""
     await memory.remove_source(name)
-    return f"agents are no longer told of {escape(name)}"
+    return f"agents no longer see {escape(name)}"
 
 
 def _read_messages() -> list[dict[str, JsonValue]]:
@@ -188,8 +203,9 @@ def _read_messages() -> list[dict[str, JsonValue]]:
 
 def _explain(result: ContextResult) -> None:
     err.print(
-        f"\n[bold]{result.tokens} of {result.budget_tokens} tokens[/] ({result.tokenizer}), {result.took_ms:.0f} ms, of"
-        f" it the router {result.router_ms:.1f} ms",
+        f"\n[bold]{result.stable_tokens + result.volatile_tokens} of {result.budget_tokens} tokens[/]"
+        f" ({result.tokenizer}): stable {result.stable_tokens}, volatile {result.volatile_tokens};"
+        f" {result.took_ms:.0f} ms, including the router's {result.router_ms:.1f} ms",
     )
     err.print(
         "signals: "
@@ -199,7 +215,8 @@ def _explain(result: ContextResult) -> None:
     err.print("sources: " + ", ".join(f"{name} {took:.0f} ms" for name, took in result.sources_ms.items()))
     for section in result.sections:
         err.print(
-            f"  {section.title}: {len(section.items)} lines, {section.tokens} tokens, share {section.share_tokens}",
+            f"  {section.title}: {counted(len(section.items), 'line')}, {section.tokens} tokens,"
+            f" share {section.share_tokens}",
         )
     for left in result.left_out[:10]:
         err.print(
@@ -230,13 +247,13 @@ def _print_insights(found: Insights) -> None:
         (
             "fading",
             (
-                f"{found.decay.within_a_day} in a day, {found.decay.within_a_week} in a week,"
-                f" {found.decay.within_a_month} in a month; {found.decay.archived} archived"
+                f"{found.decay.within_a_day} within a day, {found.decay.within_a_week} within a week,"
+                f" {found.decay.within_a_month} within a month; {found.decay.archived} archived"
             ),
         ),
-        ("kept for long", f"{found.promoted:,} experiences, junk share {found.junk_share:.1%}"),
-        ("older truths", f"{found.superseded:,} superseded, {found.forgotten:,} forgotten, {found.stale:,} stale"),
-        ("index", f"{found.index_pending:,} wait, the oldest for {found.index_lag_seconds:.0f} s"),
+        ("promoted", f"{found.promoted:,} experiences, junk share {found.junk_share:.1%}"),
+        ("outdated", f"{found.superseded:,} superseded, {found.forgotten:,} forgotten, {found.stale:,} stale"),
+        ("index", f"{found.index_pending:,} waiting, the oldest for {found.index_lag_seconds:.0f} s"),
     ]
     if found.llm_tokens:
         rows.append(("LLM tokens", f"{_counts(found.llm_tokens)} (of the tenant, 30 days)"))

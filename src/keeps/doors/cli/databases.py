@@ -27,7 +27,7 @@ databases = group()
 secrets = group()
 app.add_typer(databases, name="databases")
 app.add_typer(secrets, name="secrets")
-Name = Annotated[str, typer.Argument(help="What it is called here.")]
+Name = Annotated[str, typer.Argument(help="Name of the database in Keeps.")]
 
 
 @command(databases, may_make=True)
@@ -35,17 +35,18 @@ async def add(
     target: Target,
     name: Name,
     address: Annotated[
-        str | None, typer.Argument(help="Its URL; asked for, or read from KEEPS_DATABASE_TO_ASK, if not given.")
+        str | None, typer.Argument(help="URL of the database. Default: KEEPS_DATABASE_TO_ASK, or a prompt.")
     ] = None,
     tables: Annotated[
         list[str],
-        typer.Option("--table", help="orders, or users=id,name for some columns. May be given several times."),
+        typer.Option("--table", help="orders, or users=id,name for some columns. Repeat for several."),
     ] = ...,  # pyright: ignore[reportArgumentType]  it must be given
-    purpose: Annotated[str, typer.Option(help="What it is good for, as agents are told.")] = ...,  # pyright: ignore[reportArgumentType]
+    purpose: Annotated[str, typer.Option(help="Purpose, which agents see.")] = ...,  # pyright: ignore[reportArgumentType]
     samples: Annotated[
-        list[str] | None, typer.Option("--sample", help="users.city: three values may be shown to the LLM.")
+        list[str] | None,
+        typer.Option("--sample", help="Column of which the LLM may see three values, such as users.city."),
     ] = None,
-    asked_by: Annotated[str, typer.Option(help="The role that asking needs: reader, writer or admin.")] = "writer",
+    asked_by: Annotated[str, typer.Option(help="Role that may query it: reader, writer or admin.")] = "writer",
 ) -> Answer:
     """Let tables of a database be queried. Its URL is stored sealed under KEEPS_SECRET_KEYS, and never shown again."""
     place = address or os.environ.get("KEEPS_DATABASE_TO_ASK") or typer.prompt("URL of the database", hide_input=True)
@@ -81,18 +82,18 @@ async def refresh(memory: Memory, name: Name) -> Answer:
 
 
 @command(databases)
-async def remove(memory: Memory, name: Name) -> str:
-    """Remove a database and its credentials."""
+async def delete(memory: Memory, name: Name) -> str:
+    """Delete a database and its credentials."""
     await memory.remove_database(name)
-    return f"{escape(name)} is asked no more; its credentials are gone"
+    return f"{escape(name)} is removed, with its credentials"
 
 
 @command(databases)
 async def ask(
     memory: Memory,
     question: Annotated[str, typer.Argument(help="In plain language.", callback=check_question)],
-    database: Annotated[str | None, typer.Option("--of", help="Which database; else the one that fits.")] = None,
-    remember: Annotated[bool, typer.Option("--remember", help="Keep the answer as a memory.")] = False,
+    database: Annotated[str | None, typer.Option("--of", help="Database to query. Default: the one that fits.")] = None,
+    remember: Annotated[bool, typer.Option("--remember", help="Store the answer as a memory.")] = False,
 ) -> Answer:
     """Ask in plain language: the LLM writes SQL, which must pass the gate."""
     with err.status("asking …"):
@@ -109,17 +110,17 @@ async def sql(memory: Memory, name: Name, statement: Annotated[str, typer.Argume
 @command(databases)
 async def queries(
     memory: Memory,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 100.")] = 20,
-    of: Annotated[str | None, typer.Option("--of", help="Another user's, for administrators.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number, 1 to 100.")] = 20,
+    of: Annotated[str | None, typer.Option("--of", help="User whose queries to list (administrators only).")] = None,
 ) -> Answer:
     """List the audit of database queries, newest first."""
     page = await memory.list_queries(user_id=of, limit=limit)
-    return lines(page.items, _audit_line, empty="Nothing was asked yet.")
+    return lines(page.items, _audit_line, empty="No queries yet.")
 
 
 @command(secrets)
 def new() -> None:
-    """Make a key for KEEPS_SECRET_KEYS."""
+    """Create a key for KEEPS_SECRET_KEYS."""
     print(random.token_urlsafe(32))
 
 
@@ -134,11 +135,11 @@ async def rotate(target: Target) -> Answer:
                 sealed += await keeps.service(DatabaseService).rotate(replace(target.scope, tenant_id=tenant.tenant_id))
             tenants += len(page)
             after = page[-1].tenant_id
-    return Answer({"sealed": sealed, "tenants": tenants}, f"{sealed} credentials sealed anew, in {tenants} tenants")
+    return Answer({"sealed": sealed, "tenants": tenants}, f"re-encrypted {sealed} credentials in {tenants} tenants")
 
 
 def _info_lines(info: DatabaseInfo) -> str:
-    about = f"{info.dialect} at {escape(info.location)}, asked by {info.asked_by}s  [dim]{escape(info.purpose)}[/]"
+    about = f"{info.dialect} at {escape(info.location)}, for {info.asked_by}s  [dim]{escape(info.purpose)}[/]"
     tables = [
         f"   {escape(table.name)}: {escape(', '.join(column.name for column in table.columns))}"
         for table in info.tables
@@ -164,6 +165,6 @@ def _rows(result: QueryResult) -> Answer:
         else:
             out.print("No rows.")
         if result.cut:
-            err.print("[yellow]there are more[/]")
+            err.print("[yellow]there are more rows[/]")
 
     return Answer(result, text)

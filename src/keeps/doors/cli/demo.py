@@ -20,7 +20,8 @@ from keeps.base.clock import utc_now
 from keeps.base.scope import Scope
 from keeps.doors.cli.command import command
 from keeps.doors.cli.context import DatabaseUrl, folder_of, out
-from keeps.doors.cli.memories import print_hit
+from keeps.doors.cli.hits import print_hit
+from keeps.doors.demo.extras import add_extras
 from keeps.doors.demo.story import read_story, story_tenants
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.lifecycle.service import Lifecycle
@@ -85,9 +86,10 @@ class SimulatedClock:
 
 @command(app)
 async def demo(home: DemoHome = None, database_url: DatabaseUrl = None) -> None:
-    """Store three months of conversations, ask, explain, correct, forget, and try to look over the wall.
+    """Show what Keeps does with three months of conversations.
 
-    Then talk for three simulated weeks, and see what becomes of it. It begins anew each time, in a home of its own.
+    Stores them, recalls, explains, corrects, forgets, and tries to read another user's memory. Then simulates three
+    weeks of conversations and shows what stays. It starts over each time, in its own home.
     """
     from keeps.base.settings import load_settings
     from keeps.engine import Keeps
@@ -100,7 +102,7 @@ async def demo(home: DemoHome = None, database_url: DatabaseUrl = None) -> None:
         keeps = await Keeps.open(place, database_url=database_url, clock=clock)
     try:
         if not database_url:
-            out.print(f"[dim]A PostgreSQL of its own, in {place}; nothing leaves this machine.[/]")
+            out.print(f"[dim]This demo runs its own PostgreSQL in {place}. Nothing leaves this machine.[/]")
         await _erase_last(keeps)
         await _store(keeps, list(read_story()), steps)
         alice = keeps.memory(Scope("harbour", "alice", agent_id="concierge"))
@@ -109,6 +111,8 @@ async def demo(home: DemoHome = None, database_url: DatabaseUrl = None) -> None:
         await _correct(alice, steps)
         await _forget(alice, steps)
         leaked = await _wall(alice, bob, steps)
+        with _step("a document, a plan, entities", steps):
+            await add_extras(keeps, read_story())
         with _step("three weeks of conversations", steps):
             promised = await talk(keeps.memory(Scope(WEEKS_TENANT, "alice", "concierge")), clock)
         if sys.stdin.isatty():
@@ -152,7 +156,7 @@ async def _store(keeps: Keeps, turns: list[Turn], steps: list[tuple[str, float]]
     with _step(f"store {len(turns)} turns", steps):
         for scope, group in groupby(turns, key=lambda turn: turn.scope):
             await keeps.memory(scope).remember_many([turn.memory for turn in group], index="later")
-    with _step("index what is new", steps):
+    with _step("index the new memories", steps):
         for scope in dict.fromkeys(turn.scope for turn in turns):
             await keeps.service(Indexer).index_user(scope)
     status = await keeps.status()
@@ -163,7 +167,7 @@ async def _store(keeps: Keeps, turns: list[Turn], steps: list[tuple[str, float]]
 
 
 async def _ask(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
-    _title("Recall", "by meaning and by words; the turns around a turn help.")
+    _title("Recall", "by meaning and by words; neighbouring messages add context.")
     for question in QUESTIONS:
         with _step(f"recall: {question}", steps):
             result = await alice.recall(question, limit=2)
@@ -173,14 +177,14 @@ async def _ask(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
                 f"      {escape(str(hit.memory.metadata.get('speaker')))}, {hit.memory.valid_from:%d %B}:"
                 f" {escape(hit.memory.content)}"
             )
-    _title("Explain", "every number that made the first hit first.")
+    _title("Explain", "every number behind the rank of the first hit.")
     result = await alice.recall(QUESTIONS[0], limit=1, explain=True)
     for place, hit in enumerate(result.hits, 1):
         print_hit(place, hit)
 
 
 async def _correct(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
-    _title("Correct", "a fact with a key has one current truth; the old one stays, with its time.")
+    _title("Correct", "a fact with a key has one current value; old values stay, with their dates.")
     with _step("correct a fact", steps):
         before = await alice.remember(
             "Alice lives in Leeds.", namespace="profile", key="home", valid_from=datetime(2026, 7, 2, tzinfo=UTC)
@@ -191,11 +195,11 @@ async def _correct(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
     out.print(f"  Leeds: {before.status}   Lisbon: {after.status}")
     for moment in (datetime(2026, 8, 1, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC)):
         found = await alice.recall("Where does Alice live?", namespace="profile", valid_at=moment, limit=1)
-        out.print(f"  true on {moment:%d %B}: {found.hits[0].memory.content if found.hits else 'nothing known'}")
+        out.print(f"  true on {moment:%d %B}: {found.hits[0].memory.content if found.hits else 'no memory'}")
 
 
 async def _forget(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
-    _title("Forget", "Alice asked to forget the wifi password: content, vectors and event payloads go.")
+    _title("Forget", "Alice asked to forget the wifi password: content, vectors and event contents are removed.")
     result = await alice.recall(FORGOTTEN_QUESTION, limit=10)
     memories = [hit.memory for hit in result.hits if FORGOTTEN in hit.memory.content]
     with _step("forget a secret for good", steps):
@@ -205,14 +209,14 @@ async def _forget(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
     left = sum(FORGOTTEN in hit.memory.content for hit in result.hits)
     events = [event for memory in memories for event in await alice.history(memory.memory_id)]
     out.print(
-        f"  forgotten: {len(memories)}; found afterwards: {left}; in the log:"
+        f"  forgotten: {len(memories)}; still found: {left}; in the log:"
         f" {', '.join(event.type for event in events)}, contents erased: {FORGOTTEN not in str(events)}"
     )
 
 
 async def _wall(alice: LocalMemory, bob: LocalMemory, steps: list[tuple[str, float]]) -> int:
     """Let each tenant ask the other's questions; return the number of the other's memories that were found."""
-    _title("The wall", "another tenant asks the same questions; PostgreSQL answers, not our code.")
+    _title("Isolation", "another tenant asks the same questions; PostgreSQL keeps the tenants apart, not our code.")
     with _step("another tenant asks", steps):
         strangers = [hit for question in QUESTIONS for hit in (await bob.recall(question, limit=50)).hits]
         own = await bob.recall(OTHERS_QUESTION, limit=1)
@@ -220,8 +224,8 @@ async def _wall(alice: LocalMemory, bob: LocalMemory, steps: list[tuple[str, flo
     leaked = sum(hit.memory.tenant_id != "northwind" for hit in strangers) + sum(
         hit.memory.tenant_id != "harbour" for hit in nosy
     )
-    out.print(f"  Bob asks Alice's questions: {len(strangers)} hits, of another tenant: {leaked}")
-    out.print(f"  Bob asks his own: {escape(own.hits[0].memory.content) if own.hits else 'nothing'}")
+    out.print(f"  Bob asks Alice's questions: {len(strangers)} hits, {leaked} of them from another tenant")
+    out.print(f"  Bob asks his own question: {escape(own.hits[0].memory.content) if own.hits else 'nothing'}")
     return leaked
 
 
@@ -233,7 +237,7 @@ async def talk(memory: LocalMemory, clock: SimulatedClock) -> bool:
         out.print(f"  {'[green]yes[/]' if holds else '[red]NO[/] '}  {what}")
         results.append(holds)
 
-    _title("Talk", "facts are found in what is said; new ones replace old ones; small talk fades.")
+    _title("Talk", "Keeps extracts facts from messages; new facts replace old ones; small talk fades.")
     await _say(memory, FIRST_TALK, "monday")
     clock.later = timedelta(hours=2)
     out.print(f"  [dim]two hours later: {await _run_jobs(memory, 'sessions', 'promotion')}[/]")
@@ -241,7 +245,7 @@ async def talk(memory: LocalMemory, clock: SimulatedClock) -> bool:
     await _say(memory, SECOND_TALK, "two-weeks-later")
     work = await memory.recall("Where does the user work?", layers=["long_term"], limit=5)
     current = [hit.memory.content for hit in work.hits]
-    check("I joined Globex." in current and "I work at Acme." not in current, "Globex took the place of Acme")
+    check("I joined Globex." in current and "I work at Acme." not in current, "Globex replaced Acme")
     every = await memory.recall("Where does the user live?", layers=["long_term"], include_superseded=True)
     past = [hit.memory.content for hit in every.hits if hit.memory.superseded_by]
     check(any("Leeds" in each for each in past), "Leeds is still readable, labelled as superseded")
@@ -249,11 +253,11 @@ async def talk(memory: LocalMemory, clock: SimulatedClock) -> bool:
     out.print(f"  [dim]a week later: {await _run_jobs(memory, 'sessions', 'promotion', 'decay', 'expiry')}[/]")
     prompt = await memory.context("What may I order for her at the restaurant?", session_id="new", budget_tokens=600)
     check("allergic to peanuts" in prompt.text, "the allergy is in the next prompt")
-    check("weather" not in prompt.text and "Thanks" not in prompt.text, "the small talk is not")
+    check("weather" not in prompt.text and "Thanks" not in prompt.text, "the small talk is not in the prompt")
     faded = await memory.recall("nice weather", include_archived=True, limit=3)
-    check(any("weather" in hit.memory.content for hit in faded.hits), "it is archived, not lost")
+    check(any("weather" in hit.memory.content for hit in faded.hits), "the small talk is archived, not lost")
     replayed = await memory.keeps.service(EventService).verify(memory.scope)
-    check(replayed.equal, f"all of it can be rebuilt from {replayed.events} events")
+    check(replayed.equal, f"everything can be rebuilt from {replayed.events} events")
     return all(results)
 
 
@@ -265,7 +269,7 @@ async def _say(memory: LocalMemory, talk: tuple[tuple[str, str], ...], session_i
     await memory.end_session(session_id)
     await memory.keeps.service(Indexer).settle(memory.scope)
     facts = [fact.memory for fact in receipt.facts if fact.memory]
-    out.print("  found: " + " · ".join(escape(fact.content) for fact in facts if fact.valid_to is None))
+    out.print("  facts: " + " · ".join(escape(fact.content) for fact in facts if fact.valid_to is None))
     if ended := [fact.content for fact in facts if fact.valid_to is not None]:
         out.print("  no longer true: " + " · ".join(map(escape, ended)))
 
@@ -280,7 +284,7 @@ async def _run_jobs(memory: LocalMemory, *names: JobName) -> str:
 
 async def _your_questions(alice: LocalMemory) -> None:
     """Answer what the visitor types, until an empty line."""
-    _title("Your turn", "ask anything about Alice's summer; an empty line ends.")
+    _title("Your turn", "ask anything about Alice's summer; press Enter on an empty line to quit.")
     while True:
         try:
             question = (await asyncio.to_thread(input, "  > ")).strip()
@@ -290,7 +294,7 @@ async def _your_questions(alice: LocalMemory) -> None:
             return
         result = await alice.recall(question[:1_000], limit=3)
         if result.nothing_known:
-            out.print("      [dim]Perhaps nothing answers this; the nearest:[/]")
+            out.print("      [dim]No memory may answer this; the closest matches:[/]")
         for hit in result.hits:
             out.print(
                 f"      {escape(str(hit.memory.metadata.get('speaker', 'Alice')))}, {hit.memory.valid_from:%d %B}:"

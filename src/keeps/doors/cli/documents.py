@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from keeps.doors.cli.command import Answer, command, group, lines, progress
 from keeps.doors.cli.context import Json, err, out
+from keeps.doors.cli.counts import counted
 from keeps.doors.cli.parsers import check_question
 from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError, ValidationFailedError
 
@@ -25,7 +26,8 @@ app = typer.Typer()
 documents = group()
 app.add_typer(documents, name="documents")
 PassageTokens = Annotated[
-    int | None, typer.Option("--passage-tokens", help="How long a passage is at most, 64 to 508; as before, or 256.")
+    int | None,
+    typer.Option("--passage-tokens", help="Maximum tokens of a passage, 64 to 508. Default: as before, or 256."),
 ]
 DocumentId = Annotated[UUID, typer.Argument(help="The id that `keeps documents list` prints.")]
 
@@ -34,23 +36,24 @@ DocumentId = Annotated[UUID, typer.Argument(help="The id that `keeps documents l
 async def add(
     memory: Memory,
     files: Annotated[list[Path], typer.Argument(help="Text, Markdown, CSV, JSON, e-mail, HTML, PDF, DOCX, XLSX.")],
-    title: Annotated[str | None, typer.Option(help="What it is called; as it calls itself, if not given.")] = None,
-    tags: Annotated[list[str] | None, typer.Option("--tag", help="May be given several times.")] = None,
-    private: Annotated[bool, typer.Option("--private", help="Only this user may read it.")] = False,
+    title: Annotated[str | None, typer.Option(help="Title. Default: the title in the file.")] = None,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="Repeat for several.")] = None,
+    private: Annotated[bool, typer.Option("--private", help="Only this user can read it.")] = False,
     passage_tokens: PassageTokens = None,
     source: Annotated[
-        str | None, typer.Option(help="Where it comes from: added again under it, it is a new version. Else its path.")
+        str | None,
+        typer.Option(help="Source of the document; adding it again creates a new version. Default: its path."),
     ] = None,
     *,
     as_json: Json = False,
 ) -> Answer:
     """Add files, or new versions of them.
 
-    Refused files are named; the others are stored. Exit code 1 if one was refused.
+    Rejected files are named, and the others are stored. Exit code 1 if one is rejected.
     """
     for option, value in (("--title", title), ("--source", source)):
         if value is not None and len(files) > 1:
-            raise ValidationFailedError(f"{option} names one document; give one file")
+            raise ValidationFailedError(f"{option} applies to one document; give one file")
     results: list[dict[str, object]] = []
     for number, file in enumerate(files, 1):
         try:
@@ -68,11 +71,11 @@ async def add(
         except KeepsError as error:
             detail = error.detail
             if file.is_dir():
-                detail = f"{str(file)!r} is a folder: `keeps documents sync {file}` brings it in"
+                detail = f"{str(file)!r} is a folder: add it with `keeps documents sync {file}`"
             elif isinstance(error, NotConfiguredError):
                 detail = f"{str(file)!r}: {detail}"
             results.append({"file": str(file), "error": detail})
-            err.print(f"[red]refused[/]  {escape(detail)}")
+            err.print(f"[red]rejected[/]  {escape(detail)}")
         else:
             results.append({"file": str(file), **receipt.model_dump(mode="json")})
             if not as_json:
@@ -83,18 +86,18 @@ async def add(
 @command(documents, may_make=True)
 async def sync(
     memory: Memory,
-    folder: Annotated[Path, typer.Argument(help="Its files in known formats, also in folders within.")],
-    prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose file is gone.")] = False,
+    folder: Annotated[Path, typer.Argument(help="Folder to read, with its subfolders.")],
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose file no longer exists.")] = False,
     name: Annotated[
-        str | None, typer.Option("--as", help="What their sources begin with, else the folder's path.")
+        str | None, typer.Option("--as", help="Prefix of their sources. Default: the path of the folder.")
     ] = None,
-    tags: Annotated[list[str] | None, typer.Option("--tag", help="May be given several times.")] = None,
-    private: Annotated[bool, typer.Option("--private", help="Only this user may read them.")] = False,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="Repeat for several.")] = None,
+    private: Annotated[bool, typer.Option("--private", help="Only this user can read them.")] = False,
     passage_tokens: PassageTokens = None,
     *,
     as_json: Json = False,
 ) -> Answer:
-    """Synchronize documents with a folder; only changes are sent. Exit code 1 if a file was refused."""
+    """Synchronize documents with a folder; only changes are sent. Exit code 1 if a file is rejected."""
     with progress(transient=True) as bar:
         task = bar.add_task("looking", total=None)
 
@@ -114,14 +117,14 @@ async def sync(
         )
     counts = Counter(step.action for step in result.steps)
     text = ", ".join(f"{count} {action}" for action, count in counts.items()) or "no files"
-    text += f"; {result.others} of other formats left out" if result.others else ""
+    text += f"; {result.others} in unsupported formats skipped" if result.others else ""
     text += "\n[dim]--prune removes documents whose file is gone[/]" if counts["gone"] else ""
     return Answer(result, text, failed=counts["refused"] > 0)
 
 
 @command(documents, "list")
 async def list_documents(
-    memory: Memory, limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 100.")] = 20
+    memory: Memory, limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number, 1 to 100.")] = 20
 ) -> Answer:
     """List the documents, newest first."""
     page = await memory.list_documents(limit=limit)
@@ -132,14 +135,14 @@ async def list_documents(
 async def search(
     memory: Memory,
     query: Annotated[str, typer.Argument(help="A question, or words.", callback=check_question)],
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages, 1 to 50.")] = 5,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of passages, 1 to 50.")] = 5,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Only of documents with this tag.")] = None,
 ) -> Answer:
-    """Show the passages that answer best, and their places."""
+    """Find passages, best first, with their place in the document."""
     result = await memory.search_documents(query, limit=limit, tags=tags)
     text = "\n".join(_hit_lines(place, hit) for place, hit in enumerate(result.hits, 1))
     if result.nothing_known:
-        text = f"[dim]Nothing speaks of this; these come nearest.[/]\n{text}" if text else "No document has this."
+        text = f"[dim]No passage answers this; these are the closest.[/]\n{text}" if text else "No passage matches."
     return Answer(result, text)
 
 
@@ -148,13 +151,13 @@ async def read(
     memory: Memory,
     document_id: DocumentId,
     start: Annotated[int, typer.Option(help="The first character.")] = 0,
-    length: Annotated[int, typer.Option(help="How many, at most 100,000.")] = 20_000,
+    length: Annotated[int, typer.Option(help="Number of characters, at most 100,000.")] = 20_000,
 ) -> Answer:
     """Print a document's text, or a range of it."""
     document = await memory.read_document(document_id, start=start, length=length)
     end = document.start + len(document.text)
     rest = end < document.characters
-    note = f"{end:,} of {document.characters:,} characters; go on with --start {end}" if rest else ""
+    note = f"{end:,} of {document.characters:,} characters; continue with --start {end}" if rest else ""
     return Answer(document, escape(document.text), note)
 
 
@@ -162,11 +165,11 @@ async def read(
 async def delete(
     memory: Memory,
     document_id: DocumentId,
-    hard: Annotated[bool, typer.Option("--hard", help="For good, and from the log.")] = False,
+    hard: Annotated[bool, typer.Option("--hard", help="Delete for good, also from the log.")] = False,
 ) -> Answer:
-    """Remove a document and the passages that no other one has."""
+    """Delete a document, and its passages that no other document contains."""
     deleted = await memory.delete_document(document_id, hard=hard)
-    also = f"; {deleted.kept} stay, since another document says them" if deleted.kept else ""
+    also = f"; {deleted.kept} stay because another document contains them" if deleted.kept else ""
     return Answer(deleted, f"deleted, with {deleted.removed} passages{also}")
 
 
@@ -198,8 +201,8 @@ def _step_line(step: FolderStep) -> str:
 
 def _receipt_line(receipt: DocumentReceipt) -> str:
     return (
-        f"[bold]{receipt.status}[/]  {escape(receipt.document.title)}: {receipt.stored} passages stored,"
-        f" {receipt.known} known, {receipt.removed} removed  [dim]{receipt.document.document_id}[/]"
+        f"[bold]{receipt.status}[/]  {escape(receipt.document.title)}: {counted(receipt.stored, 'passage')} stored,"
+        f" {receipt.known} unchanged, {receipt.removed} removed  [dim]{receipt.document.document_id}[/]"
         + _notes(receipt.notes)
     )
 

@@ -26,8 +26,8 @@ app = typer.Typer()
 graph = group()
 app.add_typer(graph, name="graph")
 EntityName = Annotated[str, typer.Argument(help="A name, an alias or an id.")]
-Types = Annotated[list[str] | None, typer.Option("--relation", help="Only edges of this type; repeat for more.")]
-Hard = Annotated[bool, typer.Option(help="For good, also from the log.")]
+Types = Annotated[list[str] | None, typer.Option("--relation", help="Only edges of this type; repeat for several.")]
+Hard = Annotated[bool, typer.Option(help="Delete for good, also from the log.")]
 Properties = Annotated[
     dict[str, JsonValue] | None, typer.Option(help="A JSON object.", parser=json_object, metavar="JSON")
 ]
@@ -37,8 +37,8 @@ Properties = Annotated[
 async def add(
     memory: Memory,
     name: Annotated[str, typer.Argument(help="The entity's name.")],
-    kind: Annotated[str, typer.Option("--type", help="Such as person, org, city.")] = "custom",
-    alias: Annotated[list[str] | None, typer.Option(help="Another name; repeat for more.")] = None,
+    kind: Annotated[str, typer.Option("--type", help="Type, such as person, org or city.")] = "custom",
+    alias: Annotated[list[str] | None, typer.Option(help="Another name; repeat for several.")] = None,
     properties: Properties = None,
 ) -> Answer:
     """Store an entity, or update the one of this type and name."""
@@ -53,8 +53,8 @@ async def link(
     relation: Annotated[str, typer.Argument(help="The type of the edge, such as works_at.")],
     to: EntityName,
     properties: Properties = None,
-    exclusive: Annotated[bool, typer.Option(help="Ends the source's other edges of this type.")] = False,
-    valid_from: Annotated[datetime | None, time_option("True since.")] = None,
+    exclusive: Annotated[bool, typer.Option(help="Close the source's other edges of this type.")] = False,
+    valid_from: Annotated[datetime | None, time_option("Time from which it is true.")] = None,
 ) -> Answer:
     """Store an edge between two existing entities: keeps graph link Alice works_at Acme"""
     edge = await memory.add_relation(
@@ -66,14 +66,14 @@ async def link(
 @command(graph, "list")
 async def list_entities(
     memory: Memory,
-    name: Annotated[str | None, typer.Option(help="Only with this name or alias.")] = None,
-    kind: Annotated[str | None, typer.Option("--type", help="Only of this type.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="Where the page before ended.")] = None,
+    name: Annotated[str | None, typer.Option(help="Only entities with this name or alias.")] = None,
+    kind: Annotated[str | None, typer.Option("--type", help="Only entities of this type.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number, 1 to 200.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Cursor that the previous page printed.")] = None,
 ) -> Answer:
     """List entities, newest first."""
     page = await memory.list_entities(name=name, entity_type=kind, limit=limit, cursor=cursor)
-    hint = "`keeps graph add Alice --type person` adds one; `keeps graph read` finds them in memories."
+    hint = "`keeps graph add Alice --type person` adds one; `keeps graph read` extracts them from memories."
     return table(
         page.items,
         ["id", "type", "name", "also"],
@@ -88,7 +88,7 @@ async def list_entities(
 async def show(
     memory: Memory,
     entity: EntityName,
-    as_of: Annotated[datetime | None, time_option("As it was known then.")] = None,
+    as_of: Annotated[datetime | None, time_option("State at that time.")] = None,
 ) -> Answer:
     """Show one entity with its edges."""
     subject = await _entity(memory, entity)
@@ -109,13 +109,17 @@ async def show(
 async def traverse(
     memory: Memory,
     start: EntityName,
-    pattern: Annotated[str | None, typer.Option(help="Such as 'person -works_at-> org <-works_at- person'.")] = None,
-    depth: Annotated[int, typer.Option(help="How many steps, 1 to 10.")] = 2,
+    pattern: Annotated[
+        str | None, typer.Option(help="Pattern, such as 'person -works_at-> org <-works_at- person'.")
+    ] = None,
+    depth: Annotated[int, typer.Option(help="Number of steps, 1 to 10.")] = 2,
     direction: Annotated[str, typer.Option(help="outgoing, incoming or both.")] = "outgoing",
     relation: Types = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many entities or paths, 1 to 10,000.")] = 100,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", help="Maximum number of entities or paths, 1 to 10,000.")
+    ] = 100,
 ) -> Answer:
-    """Show what can be reached from an entity, nearest first; or paths along a pattern."""
+    """List the entities reachable from an entity, nearest first, or the paths that match a pattern."""
     any_direction: Any = direction
     traversal = await memory.traverse(
         start, path_pattern=pattern, depth=depth, direction=any_direction, relation_types=relation, limit=limit
@@ -136,7 +140,7 @@ async def path(
     memory: Memory,
     source: EntityName,
     to: EntityName,
-    max_depth: Annotated[int, typer.Option(help="At most so many steps, 1 to 10.")] = 6,
+    max_depth: Annotated[int, typer.Option(help="Maximum number of steps, 1 to 10.")] = 6,
     relation: Types = None,
 ) -> Answer:
     """Show the shortest path between two entities."""
@@ -147,35 +151,33 @@ async def path(
 async def merge(
     memory: Memory,
     entity: EntityName,
-    merged: Annotated[str, typer.Argument(help="The one that it takes in: name, alias or id.")],
+    merged: Annotated[str, typer.Argument(help="Entity to merge into the first: name, alias or id.")],
 ) -> Answer:
-    """Merge two entities that are the same: the first takes over the second. `unmerge` undoes it."""
+    """Merge two entities that are the same: the second becomes part of the first. `unmerge` undoes it."""
     one, other = await _entity(memory, entity), await _entity(memory, merged)
     result = await memory.merge_entities(one.entity_id, other.entity_id)
     return Answer(result, _entity_line(result), f"undo: keeps graph unmerge {other.entity_id}")
 
 
 @command(graph)
-async def unmerge(
-    memory: Memory, entity_id: Annotated[str, typer.Argument(help="The id of the entity that was taken in.")]
-) -> Answer:
-    """Undo a merge: the entity that was taken over is separate again."""
+async def unmerge(memory: Memory, entity_id: Annotated[str, typer.Argument(help="Id of the merged entity.")]) -> Answer:
+    """Undo a merge: the merged entity is separate again."""
     entity = await memory.unmerge_entity(entity_id)
     return Answer(entity, _entity_line(entity))
 
 
 @command(graph)
 async def delete(memory: Memory, entity: EntityName, hard: Hard = False) -> Answer:
-    """Delete an entity with its edges. One found in text does not come back."""
+    """Delete an entity with its edges. Reading memories again does not bring it back."""
     deleted = await memory.delete_entity((await _entity(memory, entity)).entity_id, hard=hard)
     return Answer(deleted, f"{escape(deleted.name)} is deleted" + (" for good" if hard else ""))
 
 
-@command(graph)
+@command(graph, shared=False)
 async def read(
-    memory: Memory, target: Target, again: Annotated[bool, typer.Option(help="Read everything anew.")] = False
+    memory: Memory, target: Target, again: Annotated[bool, typer.Option(help="Read all memories again.")] = False
 ) -> Answer:
-    """Find entities in memories that were not read yet, by rules, without an LLM."""
+    """Extract entities from new memories, by rules or by the LLM if one is configured."""
     if in_process(memory):
         from rich.progress import Progress
 
@@ -195,7 +197,7 @@ async def read(
 async def mentions(
     memory: Memory,
     entity: EntityName,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number, 1 to 200.")] = 20,
 ) -> Answer:
     """List the memories that mention an entity, newest first."""
     found_mentions = await memory.get_mentions(entity_id=(await _entity(memory, entity)).entity_id, limit=limit)
@@ -203,7 +205,7 @@ async def mentions(
     return lines(
         memories,
         lambda item: f"  {item.valid_from:%Y-%m-%d}  {escape(item.content[:120])}  [dim]{item.memory_id}[/]",
-        empty="No memory speaks of it. [dim]`keeps graph read` reads those that are new.[/]",
+        empty="No memory mentions it. [dim]`keeps graph read` reads new memories.[/]",
         value=found_mentions,
     )
 
@@ -214,10 +216,10 @@ async def _entity(memory: Memory, name: str) -> Entity:
     except ValueError:
         entities = (await memory.list_entities(name=name, limit=2)).items
     if not entities:
-        raise NotFoundError(f"no entity is named {name!r}; `keeps graph list` shows what there is")
+        raise NotFoundError(f"no entity is named {name!r}; `keeps graph list` lists the entities")
     if len(entities) > 1:
         raise ValidationFailedError(
-            f"several entities are named {name!r}; say which by its id: "
+            f"several entities are named {name!r}; choose one by id: "
             + ", ".join(f"{each.entity_id} ({each.entity_type})" for each in entities)
         )
     return entities[0]
@@ -245,4 +247,4 @@ def _paths(traversal: Traversal) -> Answer:
 
 
 def _rest(traversal: Traversal) -> str:
-    return "there is more: raise --limit" if traversal.truncated else ""
+    return "there are more: raise --limit" if traversal.truncated else ""

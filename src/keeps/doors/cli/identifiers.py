@@ -29,7 +29,7 @@ async def memory_id_of(memory: Memory, target: Target, text: str) -> UUID:
     digits = text.strip().replace("-", "").lower()
     if not re.fullmatch(f"[0-9a-f]{{{LEAST},{MOST}}}", digits):
         raise ValidationFailedError(
-            f"{text[:60]!r} is no id of a memory: give the whole id, or its first {LEAST} characters or more;"
+            f"{text[:60]!r} is not the id of a memory: give the full id, or at least its first {LEAST} characters;"
             ' `keeps recall "…"` and `keeps list` print it'
         )
     if len(digits) == MOST:
@@ -40,8 +40,8 @@ async def memory_id_of(memory: Memory, target: Target, text: str) -> UUID:
         conditions.append({"user_id": {"eq": target.user}})
     ids = [each.memory_id for each in (await memory.list(filters={"AND": conditions}, limit=5)).items]
     if not ids:
-        raise NotFoundError(f"none of your memories has an id that begins with {text}; `keeps list` prints the ids")
+        raise NotFoundError(f"none of your memories has an id that starts with {text}; `keeps list` prints the ids")
     if len(ids) > 1:
         shown = ", ".join(map(str, ids[:4])) + (" …" if len(ids) > 4 else "")
-        raise ValidationFailedError(f"several ids begin with {text}: {shown}; give more of it")
+        raise ValidationFailedError(f"several ids start with {text}: {shown}; give more characters")
     return ids[0]

@@ -7,21 +7,23 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Generator, Mapping
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, get_args
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
-from rich.progress import TimeRemainingColumn
 
 from keeps.doors.cli.command import Answer, command, progress
 from keeps.doors.cli.context import Target, err, in_process, out
+from keeps.doors.cli.counts import counted, counts_text
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.transfer.service import TransferService
-from keeps.sources.importing.formats import Format, read
-from keeps.sources.importing.service import Summary, run_import
+from keeps.sources.importing import langgraph
+from keeps.sources.importing.formats import FORMATS, read
+from keeps.sources.importing.service import Records, Summary, run_import
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 
 if TYPE_CHECKING:
@@ -31,66 +33,63 @@ if TYPE_CHECKING:
 app = typer.Typer()
 SHOWN_REJECTIONS = 20
 DIFFERS = (
-    "What differs stays as it is stored: an import changes nothing that is there, and no option makes it do so. To take"
-    " a line's memory, forget the stored one for good (`keeps forget ID --hard`) and import again, or change it with"
-    " `keeps update ID`."
+    "An import never changes stored data. To replace a memory with the one in the file, delete the stored one"
+    " (`keeps forget ID --hard`) and import again, or change it with `keeps update ID`."
 )
+NAMES = ", ".join([*FORMATS, langgraph.NAME, "keeps"])
 LINE_TYPE = re.compile(r'\{"type": "([a-z_]+)"')
 
 
-@command(app, "import", may_make=True)
+@command(app, "import", may_make=True, shared=False)
 async def import_files(
     target: Target,
-    path: Annotated[Path, typer.Argument(help="A file or a folder.")],
+    place: Annotated[str, typer.Argument(metavar="PATH", help="A file, a folder, a zip archive, or LangGraph's URL.")],
     form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            help=(
-                "auto, chat (OpenAI-style JSON or JSONL), locomo, markdown, text, or keeps (what `keeps export` wrote)."
-            ),
-        ),
+        str, typer.Option("--format", help=f"auto, or one of {NAMES} (what `keeps export` wrote).")
     ] = "auto",
+    owner: Annotated[
+        str | None,
+        typer.Option(help="Only the records of this user of the other product. Default: the first that it names."),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until everything is indexed.")] = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Store nothing; say what would be.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Store nothing; print what would be stored.")] = False,
 ) -> Answer:
-    """Import chats, LoCoMo, Markdown folders, plain text, or an export.
+    """Import chats, memories of other products, notes, or an export.
 
-    You can interrupt and repeat it: nothing is stored twice.
+    Everything becomes the memory of --user. You can interrupt and repeat it: nothing is stored twice.
     """
+    if form == langgraph.NAME or (form == "auto" and langgraph.is_url(place)):
+        return await _import_records(target, langgraph.records(place, owner), None, wait=wait, dry_run=dry_run)
+    path = Path(place)
     if form == "keeps" or (form == "auto" and _is_export(path)):
-        if not path.is_file():
-            raise ValidationFailedError(f"no file {path}")
         if "user" in target.explicit:
-            raise ValidationFailedError(
-                "an export keeps the users of its lines, so --user has no effect here: leave it out"
-            )
+            raise ValidationFailedError("--user has no effect on an export, whose lines name their users; omit it")
         return await _import_export(path, target, dry_run=dry_run)
-    if form not in get_args(Format):
-        raise ValidationFailedError(f"unknown --format {form!r}; there are {', '.join(get_args(Format))}, keeps")
-    chosen: Any = form
+    if form != "auto" and form not in FORMATS:
+        raise ValidationFailedError(f"unknown --format {form!r}; choose from {NAMES}")
 
     from keeps.sources.importing.markdown import is_markdown_memory, read_folder
 
     memory_folder = form in ("auto", "markdown") and is_markdown_memory(path)
-    records = list(read_folder(path) if memory_folder else read(path, chosen))
-    if dry_run:
-        good = sum(record.memory is not None for record in records)
-        wrong = [(item.place, item.problem or "cannot be stored") for item in records if item.memory is None]
-        notes = [(item.place, item.note) for item in records if item.note is not None]
-        planned = Summary(Counter({"would be stored": good} if good else {}), wrong, notes)
-        return _summary(planned, failed=bool(wrong and not good))
+    records = read_folder(path) if memory_folder else read(path, form)
+    first = next(records, None)  # so that a file of no known format starts no database
+    return await _import_records(target, chain([first] if first else [], records), owner, wait=wait, dry_run=dry_run)
+
+
+async def _import_records(target: Target, records: Records, owner: str | None, *, wait: bool, dry_run: bool) -> Answer:
     async with target.memory() as memory:
-        with progress(TimeRemainingColumn()) as bar:
-            storing = bar.add_task("storing ", total=sum(record.memory is not None for record in records))
-            summary = await run_import(memory, records, lambda count: bar.advance(storing, count))
-            if wait and in_process(memory):
-                indexer, owner = memory.keeps.service(Indexer), (target.tenant, target.user)
+        with progress() as bar:
+            storing = bar.add_task("reading " if dry_run else "storing ", total=None)
+            summary = await run_import(
+                memory, records, lambda count: bar.advance(storing, count), owner=owner, dry_run=dry_run
+            )
+            if wait and not dry_run and in_process(memory):
+                indexer, user = memory.keeps.service(Indexer), (target.tenant, target.user)
                 waiting = await indexer.users_to_index()
-                pending = sum(item.pending for item in waiting if (item.tenant_id, item.user_id) == owner)
+                pending = sum(item.pending for item in waiting if (item.tenant_id, item.user_id) == user)
                 indexing = bar.add_task("indexing", total=pending)
                 await indexer.index_user(target.scope, lambda count: bar.advance(indexing, count))
-    return _summary(summary, failed=bool(summary.rejected and not summary.stored))
+    return _summary(summary, failed=bool(summary.rejected and len(summary.rejected) == summary.read))
 
 
 def _is_export(path: Path) -> bool:
@@ -100,34 +99,38 @@ def _is_export(path: Path) -> bool:
         return re.match(rb"\s*\{\s*\"type\":\s*\"[a-z_]+\",\s*\"row\":\s*\{", file.read(200)) is not None
 
 
-@command(app)
+@command(app, shared=False)
 async def export(
     target: Target,
-    file: Annotated[Path | None, typer.Argument(help="Where to; standard output if it is not given, or -.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="File to write. Default, or with -: standard output.")] = None,
     form: Annotated[
-        str, typer.Option("--format", help="jsonl: everything of a tenant; markdown: a user's memories, as a folder.")
+        str,
+        typer.Option(
+            "--format",
+            help="jsonl: all data of a tenant. Of one user: markdown, okf (folders), mem0, mcp-memory (files).",
+        ),
     ] = "jsonl",
     only_user: Annotated[str | None, typer.Option(help="Only this user's data, not the whole tenant's.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", "--force", help="Replace a file that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", "--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a tenant's data as JSON lines: memories, graph, sessions, plans, task contexts, working memory. Or with
-    --format markdown the memories of --user as a folder that people can read and edit. `keeps import` takes both back.
-    Only you can read what is written; a file that is there stays, unless --overwrite.
+    """Export a tenant's data, or a user's for other products.
+
+    All of it: memories, graph, sessions, plans, task contexts, working memory. Or with another
+    format the memories of --user: markdown as a folder that people can read and edit. `keeps import` reads all of them.
+    Only you can read the file. An existing file is not replaced without --overwrite.
     """
     file = None if file == Path("-") else file
-    if form == "markdown":
-        await _export_folder(target, file, only_user)
-        return
     if form != "jsonl":
-        raise ValidationFailedError(f"unknown --format {form!r}; there are jsonl and markdown")
+        await _export_memories(target, form, file, only_user, overwrite=overwrite)
+        return
     if only_user is None and "user" in target.explicit:
         raise ValidationFailedError(
             f"--user says who asks, not whose data is written: --only-user {target.user} exports this user's; without"
             " either, all of the tenant's is written"
         )
-    if file is not None and file.is_file() and not overwrite:
-        raise ConflictError(f"{file} is there already; name another file, or add --overwrite (or --force)")
+    _check_absent(file, overwrite=overwrite)
     counts: Counter[str] = Counter()
+    tenant, (tenant_id, target) = target.tenant, target.by_path()
     with _private(file) if file else nullcontext(sys.stdout) as stream:
         async with target.memory() as memory:
             if in_process(memory):
@@ -135,51 +138,54 @@ async def export(
                     stream.write(line)
                     counts[_type_of(line)] += 1
             else:
-                for line in await memory.admin.export_lines(user_id=only_user):
+                for line in await memory.admin.export_lines(user_id=only_user, tenant_id=tenant_id):
                     stream.write(line + "\n")
                     counts[_type_of(line)] += 1
         if not counts:
-            raise _nothing_of(target.tenant, only_user)
+            raise _nothing_of(tenant, only_user)
     err.print(f"[dim]{counts_text(counts)}[/]")
 
 
-async def _export_folder(target: Target, folder: Path | None, only_user: str | None) -> None:
-    if folder is None:
-        raise ValidationFailedError("name a folder: keeps export FOLDER --format markdown")
+def _check_absent(file: Path | None, *, overwrite: bool) -> None:
+    if file is not None and file.is_file() and not overwrite:
+        raise ConflictError(f"{file} already exists; choose another file, or add --overwrite (or --force)")
 
+
+async def _export_memories(
+    target: Target, form: str, place: Path | None, only_user: str | None, *, overwrite: bool
+) -> None:
+    """Write one user's own memories as a folder or a file."""
+    from keeps.sources.importing.exports import TEXTS, write_okf
     from keeps.sources.importing.markdown import write_folder
 
+    folders = {"markdown": write_folder, "okf": write_okf}
+    if form not in folders and form not in TEXTS:
+        raise ValidationFailedError(f"unknown --format {form!r}; choose jsonl, {', '.join([*folders, *TEXTS])}")
+    if form in folders and place is None:
+        raise ValidationFailedError(f"name a folder: keeps export FOLDER --format {form}")
+    _check_absent(place, overwrite=overwrite)
     if only_user is not None:
         target = replace(target, user=only_user)
     async with target.memory() as memory:
-        memories = [each async for each in _memories(memory)]
+        memories = [stored async for stored in _memories(memory) if stored.user_id == target.user]
     if not memories:
         raise _nothing_of(target.tenant, target.user)
-    count = write_folder(folder, memories)
-    err.print(f"[dim]{count:,} {'memory' if count == 1 else 'memories'} in {folder}[/]")
+    if place is not None and form in folders:
+        folders[form](place, memories)
+    else:
+        with _private(place) if place else nullcontext(sys.stdout) as stream:
+            stream.writelines(TEXTS[form](memories))
+    err.print(f"[dim]{counted(len(memories), 'memory')} in {place or 'standard output'}[/]")
 
 
 def _nothing_of(tenant: str, user: str | None) -> NotFoundError:
     what = f"user {user} of tenant {tenant}" if user else f"tenant {tenant}"
-    return NotFoundError(f"{what} has nothing to export, so nothing is written; `keeps tenants list` lists the tenants")
+    return NotFoundError(f"{what} has no data to export; `keeps tenants list` lists the tenants")
 
 
 def _type_of(line: str) -> str:
     match = LINE_TYPE.match(line)
     return match[1] if match else "line"
-
-
-def counts_text(counts: Mapping[str, int]) -> str:
-    """Return counts of lines by their type as text, such as "4 memories, 1 session"."""
-    return ", ".join(
-        f"{count:,} {_plural(name) if count != 1 else name}".replace("_", " ") for name, count in counts.items()
-    )
-
-
-def _plural(name: str) -> str:
-    if name == "working_memory":
-        return "working_memory_keys"
-    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 @contextmanager
@@ -214,15 +220,17 @@ async def _memories(memory: Memory) -> AsyncIterator[Stored]:
 
 
 async def _import_export(path: Path, target: Target, *, dry_run: bool) -> Answer:
+    if not path.is_file():  # noqa: ASYNC240
+        raise ValidationFailedError(f"no file {path}")
     with path.open(encoding="utf-8", errors="replace") as lines:  # noqa: ASYNC230  nobody else waits for this loop
         async with target.memory() as memory:
             summary = await memory.admin.import_lines(lines, dry_run=dry_run)
 
     def text() -> None:
         stored = "would be stored" if dry_run else "stored"
-        differs = f" · [yellow]{summary.differs:,} differs[/]" if summary.differs else ""
+        differs = f" · [yellow]{summary.differs:,} different from the stored data[/]" if summary.differs else ""
         out.print(
-            f"[bold]{summary.stored:,} {stored}[/] · {summary.unchanged:,} there already{differs} ·"
+            f"[bold]{summary.stored:,} {stored}[/] · {summary.unchanged:,} unchanged{differs} ·"
             f" {summary.failed:,} failed"
         )
         if summary.differs:
@@ -235,9 +243,9 @@ async def _import_export(path: Path, target: Target, *, dry_run: bool) -> Answer
 
 def _summary(summary: Summary, *, failed: bool) -> Answer:
     def text() -> None:
-        counts = " · ".join(f"{count:,} {status}" for status, count in summary.statuses.most_common())
+        counts = " · ".join(f"{count:,} {status}" for status, count in summary.statuses.most_common() if count)
         rejected = f" · [red]{len(summary.rejected):,} rejected[/]" if summary.rejected else ""
-        out.print(f"[bold]{counts or 'nothing to store'}[/]{rejected}")
+        out.print(f"{summary.read:,} read: [bold]{counts or 'nothing to store'}[/]{rejected}")
         for rows in (summary.rejected, summary.notes):
             for place, reason in rows[:SHOWN_REJECTIONS]:
                 err.print(f"  {place}: {reason}", markup=False)
@@ -245,7 +253,11 @@ def _summary(summary: Summary, *, failed: bool) -> Answer:
                 err.print(f"  and {len(rows) - SHOWN_REJECTIONS:,} more; --json lists them all")
 
     value = {
-        "statuses": summary.statuses,
+        "read": summary.read,
+        "stored": summary.stored,
+        "known": summary.known,
+        "refused": len(summary.rejected),
+        "statuses": {status: count for status, count in summary.statuses.items() if count},
         "rejected": [{"place": place, "problem": problem} for place, problem in summary.rejected],
         "notes": [{"place": place, "note": note} for place, note in summary.notes],
     }

@@ -34,17 +34,17 @@ OperationId = Annotated[str, typer.Argument(help="The id that `keeps operations 
 
 @command(app)
 async def worker(
-    at_once: Annotated[int, typer.Option(help="How many jobs at once.", min=2, max=64)] = 4,
+    at_once: Annotated[int, typer.Option(help="Number of jobs that run at once.", min=2, max=64)] = 4,
     metrics_port: Annotated[
         int | None, typer.Option(help="Serve /metrics for Prometheus on this port.", min=0, max=65535)
     ] = None,
-    metrics_host: Annotated[str, typer.Option(help="The address of --metrics-port.")] = "127.0.0.1",
+    metrics_host: Annotated[str, typer.Option(help="Address for --metrics-port.")] = "127.0.0.1",
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Run background jobs until Ctrl-C: sessions, promotion, decay, consolidation, expiry, the index.
+    """Run background jobs until Ctrl-C.
 
-    `keeps serve` runs them, too.
+    Sessions, promotion, decay, consolidation, expiry, the index. `keeps serve` runs them, too.
     """
     from keeps.base.settings import load_settings
     from keeps.base.telemetry.logs import configure_logs, log
@@ -60,7 +60,9 @@ async def worker(
     async with Target(home, database_url, may_make=True).open() as keeps:
         running = keeps.service(Worker)
         running.at_once = at_once
-        report(f"[bold green]Keeps works[/] on due jobs, {at_once} at once; Ctrl-C ends", "working", at_once=at_once)
+        report(
+            f"[bold green]Keeps works[/] on due jobs, {at_once} at a time; Ctrl-C stops it", "working", at_once=at_once
+        )
         async with AsyncExitStack() as stack:
             if metrics_port is not None:
                 port = await stack.enter_async_context(serving_metrics(keeps, metrics_host, metrics_port))
@@ -115,13 +117,13 @@ async def _tenants(keeps: Keeps, tenant: str | None) -> AsyncIterator[str]:
 async def list_operations(
     memory: Memory,
     job: Annotated[str | None, typer.Option(help="Only of this job.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number, 1 to 200.")] = 20,
 ) -> Answer:
     """List the operations of background jobs in the tenant, newest first."""
     page = await memory.operations(job=job, limit=limit)
     empty = (
-        "No job has changed anything yet. [dim]They run by `keeps serve` or `keeps worker`; one now: keeps run-job"
-        " decay[/]"
+        "No job has changed anything yet. [dim]`keeps serve` and `keeps worker` run them; "
+        "`keeps run-job decay` runs one now.[/]"
     )
     return lines(page.items, _line, empty=empty, value=page)
 
@@ -136,20 +138,20 @@ async def show(memory: Memory, target: Target, operation_id: OperationId) -> Ans
 
     detail = await memory.operation(operation_id)
     changes = [line(change) for change in detail.changes]
-    nothing = f"[dim]It changed nothing of {target.user}; --user names another.[/]"
+    nothing = f"[dim]It changed no memory of {target.user}; name another user with --user.[/]"
     return Answer(detail, "\n".join([_line(detail), *(changes or [nothing])]))
 
 
 @command(operations)
 async def undo(memory: Memory, operation_id: OperationId) -> Answer:
-    """Undo an operation for the whole tenant, as one."""
+    """Undo an operation as a whole, for the whole tenant."""
     operation = await memory.undo(operation_id)
     return Answer(operation, _line(operation))
 
 
 @command(jobs)
 async def status(keeps: Keeps) -> Answer:
-    """Show the number of jobs that wait, run, and were given up."""
+    """Show the number of waiting, running and failed jobs."""
     return table(
         await keeps.service(JobQueue).status(),
         ["job", "status", "jobs", "oldest"],
@@ -167,8 +169,8 @@ async def held(keeps: Keeps) -> Answer:
         lambda job: (
             f"{job.id}  {job.job} of {job.tenant_id}, {job.attempts} attempts, last {job.failed_at:%Y-%m-%d %H:%M}"
         ),
-        empty="None is held.",
-        note="Again: keeps jobs retry ID, or --all; why: keeps operations list --tenant …" if dead else "",
+        empty="No failed jobs.",
+        note="Retry: keeps jobs retry ID, or --all. Errors: keeps operations list --tenant …" if dead else "",
     )
 
 
@@ -176,11 +178,11 @@ async def held(keeps: Keeps) -> Answer:
 async def retry(
     keeps: Keeps,
     job_id: Annotated[int | None, typer.Argument(help="The id that `keeps jobs held` prints.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Retry all of them.")] = False,
 ) -> str:
     """Queue a dead letter again."""
     if (job_id is None) is not every:
-        raise typer.BadParameter("give the id of a job, or --all")
+        raise typer.BadParameter("give the id of a job or --all")
     return f"{await keeps.service(JobQueue).retry(job_id)} queued again"
 
 

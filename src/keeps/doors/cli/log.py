@@ -25,7 +25,7 @@ webhooks = group()
 app.add_typer(events, name="events")
 app.add_typer(webhooks, name="webhooks")
 Types = Annotated[
-    list[str] | None, typer.Option("--type", help='Such as memory.written, or "memory.*"; repeat for more.')
+    list[str] | None, typer.Option("--type", help='Event type, such as memory.written or "memory.*"; repeat for more.')
 ]
 WebhookId = Annotated[str, typer.Argument(help="The id that `keeps webhooks list` prints.")]
 
@@ -33,26 +33,28 @@ WebhookId = Annotated[str, typer.Argument(help="The id that `keeps webhooks list
 @command(events, "list")
 async def list_events(
     memory: Memory,
-    after: Annotated[int, typer.Option(help="Those after this number.", min=0)] = 0,
+    after: Annotated[int, typer.Option(help="Only events after this number.", min=0)] = 0,
     types: Types = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number, 1 to 200.")] = 50,
 ) -> Answer:
     """List events, oldest first."""
     page = await memory.events(after=after, types=types, limit=limit)
-    note = f"later ones: --after {page[-1].sequence}" if page else ""
-    return lines(page, _event_line, empty="No events. [dim]Is it the right --tenant and --user?[/]", note=note)
+    note = f"next page: --after {page[-1].sequence}" if page else ""
+    return lines(page, _event_line, empty="No events. [dim]Check --tenant and --user.[/]", note=note)
 
 
-@command(events)
+@command(events, shared=False)
 async def follow(
     memory: Memory,
-    after: Annotated[int | None, typer.Option(help="Those after this number; not given: those to come.", min=0)] = None,
+    after: Annotated[
+        int | None, typer.Option(help="Only events after this number. Default: new events.", min=0)
+    ] = None,
     types: Types = None,
     *,
     as_json: Json = False,
 ) -> None:
     """Print events as they happen, until Ctrl-C; with --json, one line for each."""
-    err.print("[dim]waiting for events; Ctrl-C ends[/]")
+    err.print("[dim]waiting for events; Ctrl-C stops[/]")
     async for event in memory.subscribe(after=after, types=types):
         if as_json:
             print(event.model_dump_json(), flush=True)
@@ -67,14 +69,14 @@ async def verify(memory: Memory) -> Answer:
     with err.status("replaying …"):
         result = await memory.admin.verify_events()
     seconds = time.monotonic() - started
-    note = "" if result.events or not result.equal else "this tenant has no events; is it the right --tenant?"
+    note = "" if result.events or not result.equal else "this tenant has no events; check --tenant"
     return Answer(result, _verification(result, seconds), note, failed=not result.equal)
 
 
 @command(events)
 async def replay(
     target: Target,
-    until: Annotated[datetime | None, time_option("Only what happened up to then.")] = None,
+    until: Annotated[datetime | None, time_option("Only events up to this time.")] = None,
     into: Annotated[
         str | None, typer.Option(help="Rebuild the tenant's tables in this new schema of the database.")
     ] = None,
@@ -82,7 +84,7 @@ async def replay(
         str | None,
         typer.Option(
             envvar="KEEPS_ADMIN_URL",
-            help="PostgreSQL's administrator, who may make a schema; not needed for the embedded database.",
+            help="URL of a PostgreSQL administrator who may create a schema; not needed for the embedded database.",
         ),
     ] = None,
 ) -> Answer:
@@ -95,36 +97,36 @@ async def replay(
         from keeps.store.events.rebuild import rebuild
 
         if target.url:
-            raise ValidationFailedError("--into works on the database itself, not through --url")
+            raise ValidationFailedError("--into needs direct access to the database and does not work with --url")
         async with target.open() as keeps:
             url = admin_url or keeps.admin_url
             if url is None:
-                raise NotConfiguredError("--into makes a schema: give --admin-url of PostgreSQL's administrator")
+                raise NotConfiguredError("--into creates a schema: give the administrator's URL with --admin-url")
             tables = await rebuild(url, into, target.tenant, until)
         done = f"\nrebuilt in schema {escape(into)}; it has no row security, so drop it when you are done"
-    return Answer(tables, "\n".join(f"  {each.table:<16}{each.rows:>12,} rows" for each in tables) + done)
+    return Answer(tables, "\n".join(f"  {each.table:<20}{each.rows:>12,} rows" for each in tables) + done)
 
 
 @command(events)
 async def retire(
     memory: Memory,
-    older_than_days: Annotated[float, typer.Option(help="Recorded longer ago than so many days; at least 30.", min=30)],
+    older_than_days: Annotated[float, typer.Option(help="Age in days of the events to remove, at least 30.", min=30)],
 ) -> Answer:
     """Remove old events of all tenants that replay does not need. `as_of` and subscribers cannot go back before
     them."""
     result = await memory.admin.retire_events(older_than_days)
     return Answer(
         result,
-        f"{result.removed:,} events recorded before {result.before:%Y-%m-%d} are removed; replay still needs"
-        f" {result.kept:,}",
+        f"{result.removed:,} events recorded before {result.before:%Y-%m-%d} are removed; {result.kept:,} stay"
+        " because replay needs them",
     )
 
 
 @command(webhooks, may_make=True)
 async def add(
-    memory: Memory, receiver: Annotated[str, typer.Argument(help="The URL to send events to.")], types: Types = None
+    memory: Memory, receiver: Annotated[str, typer.Argument(help="URL to send events to.")], types: Types = None
 ) -> Answer:
-    """Send the tenant's events to a URL, as long as `keeps serve` runs.
+    """Send the tenant's events to a URL while `keeps serve` runs.
 
     The secret that signs them is printed only this once.
     """
@@ -132,7 +134,7 @@ async def add(
     webhook = await memory.admin.add_webhook(receiver, types=chosen)
 
     def text() -> None:
-        err.print(f"webhook [bold]{webhook.webhook_id}[/]; keep the secret, it is shown this once:")
+        err.print(f"webhook [bold]{webhook.webhook_id}[/]; store this secret now, it is not shown again:")
         print(webhook.secret)
 
     return Answer(webhook, text)
@@ -150,15 +152,15 @@ async def list_webhooks(memory: Memory) -> Answer:
             ", ".join(each.types),
             each.position,
             each.failures,
-            f"{each.last_error}, again at {each.next_attempt_at:%H:%M:%S}" if each.attempts else "fine",
+            f"{each.last_error}, next attempt at {each.next_attempt_at:%H:%M:%S}" if each.attempts else "fine",
         ),
         empty="No webhooks. [dim]`keeps webhooks add URL` adds one.[/]",
     )
 
 
 @command(webhooks)
-async def remove(memory: Memory, webhook_id: WebhookId) -> Answer:
-    """Remove a webhook."""
+async def delete(memory: Memory, webhook_id: WebhookId) -> Answer:
+    """Delete a webhook."""
     webhook = await memory.admin.remove_webhook(webhook_id)
     return Answer(webhook, f"webhook {webhook.webhook_id} is removed")
 
@@ -167,7 +169,7 @@ async def remove(memory: Memory, webhook_id: WebhookId) -> Answer:
 async def retry(memory: Memory, webhook_id: WebhookId) -> Answer:
     """Send the failed events of a webhook again, and all events after the first of them."""
     webhook = await memory.admin.retry_webhook(webhook_id)
-    return Answer(webhook, f"webhook {webhook.webhook_id} tries again")
+    return Answer(webhook, f"webhook {webhook.webhook_id} is active again")
 
 
 @command(webhooks)
@@ -183,10 +185,10 @@ async def failures(memory: Memory, webhook_id: WebhookId) -> Answer:
 
 
 def _verification(result: Verification, seconds: float) -> str:
-    tables = [f"  {name:<16}{rows:>12,} rows" for name, rows in result.compared.items()]
+    tables = [f"  {name:<20}{rows:>12,} rows" for name, rows in result.compared.items()]
     speed = f"{result.events:,} events in {seconds:.1f} s, {result.events / max(seconds, 1e-9):,.0f} a second"
     if result.equal:
-        return "\n".join([*tables, f"[bold green]equal[/]: every row is, to the byte, what its events tell ({speed})"])
+        return "\n".join([*tables, f"[bold green]equal[/]: every row matches its events, byte for byte ({speed})"])
     first = result.differences[0]
     columns = f", in {', '.join(first.columns)}" if first.problem == "differs" else ""
     row = escape(json.dumps(first.row, ensure_ascii=False))

@@ -12,12 +12,16 @@ from pathlib import Path
 
 # Recall multiplies small matrices for many callers at once: threads of its own for each cost more than they bring.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Looking for plugins reads the metadata of all installed packages, and takes longer than many a command.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 import typer
 from rich.markup import escape
 
+from keeps.base.door import enter
 from keeps.doors.cli.context import err
 from keeps.doors.cli.lazy import LazyGroup
+from keeps.doors.cli.listing import HELP
 from keeps_client.errors import KeepsError, ValidationFailedError
 
 INTERRUPTED = 130
@@ -26,9 +30,8 @@ INTERRUPTED = 130
 app = typer.Typer(
     name="keeps",
     cls=LazyGroup,
-    help="One memory for AI agents: isolated by the database, searchable without an LLM.",
+    help=HELP,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -83,12 +86,17 @@ def _stopped() -> None:
 
 
 def main() -> None:
-    """Run the console script."""
+    """Run the command in the arguments of the process."""
     codecs.register_error("keeps", _escaped)
+    enter("cli")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
             stream.reconfigure(errors="keeps")
     try:
+        if any(name.startswith("KEEPS_") and name.endswith("_FILE") for name in os.environ):
+            from keeps.base.settings import read_secret_files
+
+            read_secret_files(os.environ)
         app()
     except SystemExit as ended:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left that Ctrl-C could end

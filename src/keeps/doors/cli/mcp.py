@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from keeps.base.door import enter
 from keeps.doors.cli.command import command
 from keeps.doors.cli.context import Target
 from keeps_client.errors import NotConfiguredError
@@ -14,22 +15,24 @@ app = typer.Typer()
 Tools = Literal["memory", "graph"]
 
 
-@command(app, may_make=True)
+@command(app, may_make=True, shared=False)
 async def mcp(
     target: Target,
     tools: Annotated[
         Tools, typer.Option(help="memory, or graph: the nine tools of the reference memory server.")
     ] = "memory",
 ) -> None:
-    """Serve memory over the Model Context Protocol, on standard input and output: the command to put into a client.
+    """Serve memory over the Model Context Protocol (MCP).
 
-    The options set whose memory it is, never a model. `keeps serve` has it at /mcp, too.
+    It uses standard input and output: enter this command in the MCP client. The options set whose memory it is; the
+    model cannot. `keeps serve` offers the same at /mcp.
     """
     try:
         from keeps.integrations.mcp import graph_server, memory_server
     except ImportError as error:
         raise NotConfiguredError(str(error)) from None
 
+    enter("mcp")
     async with target.memory() as memory:
         serve = memory_server if tools == "memory" else graph_server
         await serve(lambda: memory).run_stdio_async()

@@ -10,8 +10,9 @@ import typer
 from pydantic import JsonValue
 from rich.markup import escape
 
-from keeps.doors.cli.command import Answer, command, json_object, lines, more, or_stdin, table
-from keeps.doors.cli.context import Target, out
+from keeps.doors.cli.command import Answer, command, json_object, lines, more, or_stdin
+from keeps.doors.cli.context import Target
+from keeps.doors.cli.hits import note_of, print_hits, short
 from keeps.doors.cli.identifiers import memory_id_of
 from keeps.doors.cli.parsers import check_question, time_option
 from keeps_client.errors import ValidationFailedError
@@ -19,42 +20,42 @@ from keeps_client.models.memories import MemoryOrder
 
 if TYPE_CHECKING:
     from keeps_client import Memory
-    from keeps_client.models import Event, Hit, RecallResult, Receipt
+    from keeps_client.models import Event, Receipt
     from keeps_client.models import Memory as Stored
 
 app = typer.Typer()
-MemoryId = Annotated[
-    str, typer.Argument(help="The id that `remember`, `recall` and `list` print; its first 8 characters will do.")
-]
+MemoryId = Annotated[str, typer.Argument(help="The id that `list` prints, or its beginning, of at least 8 characters.")]
 Namespace = Annotated[str | None, typer.Option(help="Namespace of the key.")]
 Key = Annotated[str | None, typer.Option(help="Key within the namespace.")]
 
 AWAY = {
-    "embedder": "the embedding model was away: found by words only",
-    "reranker": "the reranker did not answer in time: in the order without it",
+    "embedder": "the embedding model was not available: matched by words only",
+    "reranker": "the reranker did not answer in time: not reranked",
 }
 
 
 @command(app, may_make=True)
 async def remember(
     memory: Memory,
-    content: Annotated[str, typer.Argument(help="What to remember; - reads standard input.", callback=or_stdin)],
+    content: Annotated[str, typer.Argument(help="Text of the memory; - reads standard input.", callback=or_stdin)],
     kind: Annotated[str, typer.Option(help="semantic, episodic or procedural.")] = "semantic",
     namespace: Namespace = None,
     key: Key = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; repeat for more.")] = None,
-    importance: Annotated[float | None, typer.Option(help="0 to 1; estimated if not given.")] = None,
+    importance: Annotated[float | None, typer.Option(help="0 to 1. Default: estimated.")] = None,
     metadata: Annotated[
         dict[str, JsonValue] | None, typer.Option(help="A JSON object.", parser=json_object, metavar="JSON")
     ] = None,
-    visibility: Annotated[str, typer.Option(help="private, or tenant for all its users.")] = "private",
-    session: Annotated[str | None, typer.Option(help="The conversation it belongs to.")] = None,
-    speaker: Annotated[str | None, typer.Option(help="Who said it.")] = None,
+    visibility: Annotated[
+        str, typer.Option(help="private, or tenant to share it with all users of the tenant.")
+    ] = "private",
+    session: Annotated[str | None, typer.Option(help="Id of the conversation.")] = None,
+    speaker: Annotated[str | None, typer.Option(help="Name of the speaker.")] = None,
     role: Annotated[str | None, typer.Option(help="user, assistant, system or tool.")] = None,
-    ttl_days: Annotated[float | None, typer.Option(help="Expires after so many days.")] = None,
-    valid_from: Annotated[datetime | None, time_option("True since.")] = None,
+    ttl_days: Annotated[float | None, typer.Option(help="Days until it expires.")] = None,
+    valid_from: Annotated[datetime | None, time_option("Time from which it is true.")] = None,
     if_version: Annotated[
-        int | None, typer.Option(help="Only if this version is stored; 0: only if nothing is.")
+        int | None, typer.Option(help="Write only if this version is stored; 0: only if nothing is stored.")
     ] = None,
 ) -> Answer:
     """Store one memory."""
@@ -80,34 +81,38 @@ async def recall(
     memory: Memory,
     target: Target,
     query: Annotated[str, typer.Argument(help="The question.", callback=check_question)],
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many hits, 1 to 200.")] = 10,
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of hits, 1 to 200.")] = 10,
+    kind: Annotated[list[str] | None, typer.Option(help="Only memories of this kind; repeat for more.")] = None,
     namespace: Namespace = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeat for any of several.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only memories with this tag; repeat to accept any of several.")
+    ] = None,
     session: Annotated[str | None, typer.Option(help="Only from this conversation.")] = None,
-    since: Annotated[datetime | None, time_option("True since then or later.")] = None,
-    until: Annotated[datetime | None, time_option("True since before then.")] = None,
+    since: Annotated[datetime | None, time_option("Only memories that are true since this time or later.")] = None,
+    until: Annotated[datetime | None, time_option("Only memories that are true since before this time.")] = None,
     as_of: Annotated[
         datetime | None,
-        time_option("What was true and known then, also if it was changed or forgotten since."),
+        time_option("Memories as stored at that time, even if changed or forgotten since."),
     ] = None,
-    valid_at: Annotated[datetime | None, time_option("What was true then, as it is known now.")] = None,
+    valid_at: Annotated[datetime | None, time_option("Memories that were true at that time, as stored now.")] = None,
     filters: Annotated[
         dict[str, JsonValue] | None,
         typer.Option(help='JSON, such as {"importance": {"gte": 0.7}}.', parser=json_object, metavar="JSON"),
     ] = None,
-    include_superseded: Annotated[bool, typer.Option(help="Older truths, too.")] = False,
+    include_superseded: Annotated[bool, typer.Option(help="Include superseded memories.")] = False,
     include_archived: Annotated[
-        bool | None, typer.Option(help="Search archived memories: always, never, or (default) where hits are weak.")
+        bool | None, typer.Option(help="Search archived memories: always, never, or (default) if hits are weak.")
     ] = None,
-    min_relevance: Annotated[float | None, typer.Option(help="Leave out what is less relevant, 0 to 1.")] = None,
+    min_relevance: Annotated[float | None, typer.Option(help="Leave out hits with a lower relevance, 0 to 1.")] = None,
     provider: Annotated[
-        list[str] | None, typer.Option(help="Ask only this provider, such as postgres; repeat for more.")
+        list[str] | None, typer.Option(help="Search only this provider, such as postgres; repeat for more.")
     ] = None,
-    timezone: Annotated[str | None, typer.Option(help="Where the user lives, such as Europe/Berlin or +02:00.")] = None,
-    explain: Annotated[bool, typer.Option(help="Show every number of each score.")] = False,
+    timezone: Annotated[
+        str | None, typer.Option(help="Time zone of the user, such as Europe/Berlin or +02:00.")
+    ] = None,
+    explain: Annotated[bool, typer.Option(help="Show the parts of each score.")] = False,
 ) -> Answer:
-    """Ask a question. Prints what is true now, best first."""
+    """Search memories. Prints those that are true now, best first."""
     kinds: Any = kind
     result = await memory.recall(
         query,
@@ -129,33 +134,34 @@ async def recall(
         explain=explain,
     )
     if min_relevance:
-        nothing = "Nothing fits so well. [dim]Without --min-relevance the nearest are shown.[/]"
+        nothing = "No memory is that relevant. [dim]Omit --min-relevance to see the closest ones.[/]"
     elif as_of:
         nothing = (
-            f"Nothing was known at {as_of:%Y-%m-%d %H:%M} UTC. [dim]--valid-at asks what was true then, as it is known"
+            f"Nothing was stored at {as_of:%Y-%m-%d %H:%M} UTC. [dim]--valid-at finds what was true then, as stored"
             " now.[/]"
         )
     elif any((kind, namespace, tag, session, since, until, valid_at, filters, provider)):
-        nothing = "Nothing of that sort found. [dim]With fewer options there may be more.[/]"
+        nothing = "No memories found. [dim]Use fewer filters to find more.[/]"
     else:
-        nothing = "Nothing found. [dim]`keeps list` shows what there is.[/]"
+        nothing = "Nothing found. [dim]`keeps list` lists your memories.[/]"
         if not result.hits and not (await memory.list(limit=1)).items:
             nothing = _nothing_here(target)
     away = [AWAY.get(name, f"{name} did not answer") for name in result.failed_providers if result.partial]
-    hits = f"{len(result.hits)} {'hit' if len(result.hits) == 1 else 'hits'}"
-    note = f"{hits} in {result.took_ms:.1f} ms" + "".join(f" ({each})" for each in away)
-    return Answer(result, lambda: _print_hits(result, nothing), note)
+    note = note_of(result) + "".join(f" ({each})" for each in away)
+    return Answer(result, lambda: print_hits(result, nothing), note)
 
 
 @command(app, "list")
 async def list_memories(
     memory: Memory,
     target: Target,
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only memories of this kind; repeat for more.")] = None,
     namespace: Namespace = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeat for any of several.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 20,
-    cursor: Annotated[str | None, typer.Option(help="Where the page before ended.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only memories with this tag; repeat to accept any of several.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number, 1 to 200.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="Cursor that the previous page printed.")] = None,
     filters: Annotated[
         dict[str, JsonValue] | None,
         typer.Option(help='JSON, such as {"deleted_at": {"exists": true}}.', parser=json_object, metavar="JSON"),
@@ -170,19 +176,16 @@ async def list_memories(
     chosen += [{"namespace": {"eq": namespace}}] if namespace else []
     chosen += [{"OR": [{"tags": {"contains": each}} for each in tag]}] if tag else []
     page = await memory.list(filters={"AND": chosen} if chosen else None, order=order, limit=limit, cursor=cursor)
-    empty = (
-        "Nothing of that sort. [dim]`keeps list` without options shows what there is.[/]"
-        if chosen
-        else _nothing_here(target)
-    )
-    return table(
-        page.items,
-        ["id", "since", "kind", "content"],
-        lambda item: (item.memory_id, f"{item.valid_from:%Y-%m-%d}", item.kind, _short(item)),
-        empty=empty,
-        value=page,
-        note=more(page.next_cursor),
-    )
+    empty = "No memories match. [dim]`keeps list` without options lists all.[/]" if chosen else _nothing_here(target)
+
+    def line(item: Stored) -> str:
+        labels = [f"{item.valid_from:%Y-%m-%d}", item.kind]
+        labels += [f"{item.namespace}/{item.key}"] if item.key else []
+        labels += [f"said in {item.session_id}"] if item.session_id and item.kind == "episodic" else []
+        about = escape(" · ".join([*labels, *item.tags]))
+        return f"{escape(short(item, 160))}\n  [dim]{about}  {item.memory_id}[/]"
+
+    return lines(page.items, line, empty=empty, value=page, note=more(page.next_cursor))
 
 
 @command(app)
@@ -190,7 +193,7 @@ async def get(
     memory: Memory,
     target: Target,
     memory_id: MemoryId,
-    as_of: Annotated[datetime | None, time_option("As it was known then.")] = None,
+    as_of: Annotated[datetime | None, time_option("State at that time.")] = None,
 ) -> Answer:
     """Show one memory completely."""
     stored = await memory.get(await memory_id_of(memory, target, memory_id), as_of=as_of)
@@ -209,11 +212,11 @@ async def update(
     memory: Memory,
     target: Target,
     memory_id: MemoryId,
-    content: Annotated[str | None, typer.Option(help="The new truth; the old one stays readable.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Replaces the tags; repeat for more.")] = None,
+    content: Annotated[str | None, typer.Option(help="The new text; the old one stays in the history.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Replace the tags; repeat for more.")] = None,
     importance: Annotated[float | None, typer.Option(help="0 to 1.")] = None,
     visibility: Annotated[str | None, typer.Option(help="private or tenant.")] = None,
-    if_version: Annotated[int | None, typer.Option(help="Only if this version is stored.")] = None,
+    if_version: Annotated[int | None, typer.Option(help="Write only if this version is stored.")] = None,
 ) -> Answer:
     """Correct or change a memory."""
     changes: dict[str, Any] = {
@@ -231,35 +234,42 @@ async def update(
 async def forget(
     memory: Memory,
     target: Target,
-    memory_id: Annotated[str | None, typer.Argument(help="Which; or give --namespace and --key.")] = None,
+    memory_id: Annotated[str | None, typer.Argument(help="Id of the memory; or give --namespace and --key.")] = None,
     namespace: Namespace = None,
     key: Key = None,
-    hard: Annotated[bool, typer.Option(help="For good: content, vectors and event payloads go now.")] = False,
-    if_version: Annotated[int | None, typer.Option(help="Only if this version is stored.")] = None,
+    hard: Annotated[bool, typer.Option(help="Delete for good: content, vectors and event contents, at once.")] = False,
+    if_version: Annotated[int | None, typer.Option(help="Write only if this version is stored.")] = None,
 ) -> Answer:
-    """Forget a memory: hidden now, restorable for 30 days."""
+    """Hide a memory at once. You can restore it for 30 days."""
     if memory_id is None and not (namespace and key):
-        raise ValidationFailedError("say what to forget: a MEMORY_ID, or --namespace and --key")
+        raise ValidationFailedError("name the memory to forget: MEMORY_ID, or --namespace and --key")
     chosen = None if memory_id is None else await memory_id_of(memory, target, memory_id)
     receipt = await memory.forget(chosen, namespace=namespace, key=key, hard=hard, if_version=if_version)
-    undo = receipt.status == "forgotten" and not hard
-    return _receipt(receipt, f"undo within 30 days: keeps restore {receipt.memory_id}" if undo else "")
+    if hard:
+        await target.end_background()
+    notes = []
+    if receipt.status == "forgotten" and not hard:
+        notes.append(f"undo within 30 days: keeps restore {receipt.memory_id}")
+    if receipt.remains_in is not None:
+        option = " --hard" if hard else ""
+        notes.append(f"the message it came from still contains it: keeps forget {receipt.remains_in}{option}")
+    return _receipt(receipt, "\n".join(notes), "deleted permanently" if hard else "")
 
 
 @command(app)
 async def restore(memory: Memory, target: Target, memory_id: MemoryId) -> Answer:
-    """Bring back a forgotten memory."""
+    """Restore a forgotten memory."""
     return _receipt(await memory.restore(await memory_id_of(memory, target, memory_id)))
 
 
 @command(app)
 async def history(memory: Memory, target: Target, memory_id: MemoryId) -> Answer:
-    """Show everything that happened to a memory, oldest first."""
+    """Show all changes of a memory, oldest first."""
 
     def line(event: Event) -> str:
         row: Any = event.data.get("memory") or {}
         erased = event.data.get("redacted") or event.type == "memory.erased"
-        what = "(content erased)" if erased else f"v{row.get('version')} {row.get('content')}"
+        what = "(content erased)" if erased else f"v{row['version']} {row.get('content')}" if "version" in row else ""
         return f"[dim]{event.sequence:>6}  {event.time:%Y-%m-%d %H:%M:%S}[/]  {event.type:<18} {escape(what[:100])}"
 
     return lines(await memory.history(await memory_id_of(memory, target, memory_id)), line)
@@ -269,60 +279,16 @@ def _nothing_here(target: Target) -> str:
     """Say whose memories there are none of, and how to list users and tenants."""
     first = 'keeps remember "Alice is allergic to peanuts."'
     if target.url and target.token and not {"tenant", "user"} & target.explicit:
-        return f"Nothing here yet. [dim]Try: {first}[/]"
+        return f"No memories yet. [dim]Try: {first}[/]"
     whose = escape(f"user {target.user} of tenant {target.tenant} has no memories")
     users = "" if target.url else "`keeps tenants users` lists the users of a tenant, "
-    return (
-        f"Nothing here yet: {whose}. [dim]Is it the right --tenant and --user? {users}`keeps tenants list` all tenants."
-        f" Try: {first}[/]"
-    )
+    return f"{whose}. [dim]Check --tenant and --user. {users}`keeps tenants list` lists all tenants. Try: {first}[/]"
 
 
-def _print_hits(result: RecallResult, nothing: str) -> None:
-    if not result.hits:
-        out.print(nothing)
-    elif result.nothing_known:
-        out.print("[dim]Perhaps none of these answers the question; they are the nearest:[/]")
-    for place, hit in enumerate(result.hits, 1):
-        print_hit(place, hit)
-
-
-def print_hit(place: int, hit: Hit) -> None:
-    """Print one hit on a line or two, with its explanation if there is one."""
-    memory = hit.memory
-    out.print(f"[bold]{place:>3}[/]  [green]{hit.score:5.2f}[/]  {escape(_short(memory, 160))}")
-    if hit.passage is not None and hit.passage.start > 0:
-        shown = " ".join(memory.content[hit.passage.start : hit.passage.end].split())
-        out.print(f"            [italic]… {escape(shown if len(shown) <= 400 else shown[:399] + '…')}[/]")
-    labels = [f"{memory.valid_from:%Y-%m-%d}", memory.kind]
-    if hit.relevance is not None:
-        labels.append(f"relevance {hit.relevance:.2f}")
-    if memory.superseded_by:
-        labels.append("superseded")
-    if memory.archived_at:
-        labels.append("archived")
-    if memory.visibility == "tenant":
-        labels.append(f"shared by {memory.user_id}")
-    out.print(f"            [dim]{' · '.join([*labels, *memory.tags])}  {memory.memory_id}[/]")
-    if hit.explanation is not None:
-        for part in hit.explanation.parts:
-            raw = "—" if part.raw is None else f"{part.raw:.3f}"
-            out.print(
-                f"     [cyan]{part.name:<24}[/] raw {raw:>8}  norm {part.normalised:5.2f} × {part.weight:4.2f} ="
-                f" {part.points:6.3f}  [dim]rank {part.rank}[/]",
-                soft_wrap=True,
-            )
-        if hit.explanation.matched_terms:
-            out.print(f"     [dim]stems in common: {escape(', '.join(hit.explanation.matched_terms[:12]))}[/]")
-
-
-def _receipt(receipt: Receipt, note: str = "") -> Answer:
-    index = "" if receipt.indexed or receipt.status in ("forgotten", "restored") else "  [dim]vector to follow[/]"
-    version = f" v{receipt.memory.version}" if receipt.memory is not None else ""
-    return Answer(receipt, f"[bold]{receipt.status}[/]  {receipt.memory_id}{version}{index}", note)
-
-
-def _short(memory: Stored, width: int = 90) -> str:
-    speaker = memory.metadata.get("speaker")
-    text = " ".join((f"{speaker}: " if isinstance(speaker, str) else "").split() + memory.content.split())
-    return text if len(text) <= width else text[: width - 1] + "…"
+def _receipt(receipt: Receipt, note: str = "", done: str = "") -> Answer:
+    """Return what a write did. `done` names it if the status does not say enough."""
+    index = "" if receipt.indexed or receipt.status in ("forgotten", "restored") else ", not yet indexed"
+    memory = receipt.memory
+    stored, version = ("", "") if memory is None else (f"  “{escape(short(memory))}”", f" v{memory.version}")
+    text = f"[bold]{done or receipt.status}[/]{stored}  [dim]{receipt.memory_id}{version}{index}[/]"
+    return Answer(receipt, text, note)

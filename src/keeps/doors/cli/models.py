@@ -21,7 +21,7 @@ from keeps.doors.cli.context import DatabaseUrl, Home, err, out
 from keeps_client.errors import ValidationFailedError
 
 Name = Annotated[str, typer.Argument(help="local, multilingual, openai, none, onnx:FOLDER or hub:NAME.")]
-OfReranker = Annotated[bool, typer.Option("--reranker", help="The model that reads the best hits with the question.")]
+OfReranker = Annotated[bool, typer.Option("--reranker", help="Model that scores the best hits against the question.")]
 app = typer.Typer()
 models = group()
 app.add_typer(models, name="models")
@@ -45,8 +45,8 @@ KNOWN = (
     Known("hub:BAAI/bge-base-en-v1.5", 768, "English", "438 MB", "MIT"),
     Known("hub:intfloat/multilingual-e5-small", 384, "about 100", "471 MB", "MIT"),
     Known("hub:ibm-granite/granite-embedding-107m-multilingual", 384, "12", "215 MB", "Apache-2.0"),
-    Known("openai", 1_536, "many", "a service; KEEPS_EMBEDDING_BASE_URL names another", ""),
-    Known("none", 0, "words alone", "", ""),
+    Known("openai", 1_536, "many", "an API; KEEPS_EMBEDDING_BASE_URL sets another server", ""),
+    Known("none", 0, "words only", "", ""),
 )
 """Measured with Keeps: local and multilingual. The others as their authors describe them."""
 KNOWN_RERANKERS = (
@@ -64,7 +64,7 @@ NEAR = (
 
 @command(models, "list")
 def list_models(home: Home = None, database_url: DatabaseUrl = None) -> Answer:
-    """List the models that are known to work, and those in use."""
+    """List the supported models and those in use."""
     from keeps.base.settings import load_settings
 
     settings = load_settings(home=home, database_url=database_url)
@@ -81,7 +81,7 @@ def list_models(home: Home = None, database_url: DatabaseUrl = None) -> Answer:
         )
     ]
     value = [{**asdict(model), "kind": kind, "used": is_used} for kind, model, is_used in listed]
-    note = "onnx:FOLDER takes any encoder of the BERT family; keeps models check NAME tells what one costs"
+    note = "onnx:FOLDER loads any BERT-style encoder; `keeps models check NAME` measures a model"
     return Answer(value, lambda: _print_models(listed), note)
 
 
@@ -102,11 +102,11 @@ def _print_models(listed: list[tuple[str, Known, bool]]) -> None:
 
 @command(models)
 async def check(
-    name: Annotated[str | None, typer.Argument(help="Which; that in use otherwise.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Model to check. Default: the one in use.")] = None,
     reranker: OfReranker = False,
     home: Home = None,
 ) -> Answer:
-    """Load a model and show its cost: texts a second, a question's time, memory, bytes for each memory."""
+    """Load a model and measure it: texts per second, time per question, memory, bytes per stored memory."""
     measured = await (_measured_reranker if reranker else _measured)(name, home)
     return lines(measured, lambda what: f"{what.replace('_', ' '):<24}{measured[what]}", value=measured)
 
@@ -115,7 +115,9 @@ async def check(
 async def use(
     name: Name,
     reranker: OfReranker = False,
-    later: Annotated[bool, typer.Option("--later", help="Make no vectors now; keeps reindex does.")] = False,
+    later: Annotated[
+        bool, typer.Option("--later", help="Create no vectors now; `keeps reindex` creates them.")
+    ] = False,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -132,17 +134,17 @@ async def use(
 
     wanted = _checked(name, "reranker" if reranker else "embedder")
     if reranker and later:
-        raise ValidationFailedError("--later is for vectors, and a reranker makes none: leave it out")
+        raise ValidationFailedError("--later has no effect on a reranker, which has no vectors; omit it")
     if reranker:
         if wanted != "none":
             err.print(f"[dim]trying {wanted} …[/]")
             await _measured_reranker(wanted, home)
         _choose(load_settings(home=home, database_url=database_url).home, "reranker", wanted)
-        err.print("[dim]start keeps serve anew[/]")
+        err.print("[dim]restart `keeps serve`[/]")
         return
     settings = load_settings(home=home, database_url=database_url)
     if settings.embedder == wanted and "KEEPS_EMBEDDER" not in os.environ:
-        err.print(f"{wanted} is in use already. [dim]keeps reindex makes the vectors that are missing[/]")
+        err.print(f"{wanted} is already in use. [dim]`keeps reindex` creates missing vectors[/]")
         return
     settings = replace(settings, embedder=wanted)
     if wanted != "none":
@@ -152,9 +154,9 @@ async def use(
             embedder = choose_embedder(settings)
             async with Keeps.open(settings.home, database_url=settings.database_url, embedder=embedder) as keeps:
                 stored = await make_vectors(keeps)
-            out.print(f"[bold]{stored:,}[/] vectors made")
+            out.print(f"[bold]{stored:,}[/] vectors created")
     _choose(settings.home, "embedder", wanted)
-    err.print("[dim]start keeps serve anew; then keeps reindex removes the vectors of the model before[/]")
+    err.print("[dim]restart `keeps serve`, then run `keeps reindex` to remove the old model's vectors[/]")
 
 
 def _choose(home: Path, setting: str, name: str) -> None:
@@ -163,7 +165,7 @@ def _choose(home: Path, setting: str, name: str) -> None:
     out.print(f"{path} says {setting} = {name!r}")
     variable = f"KEEPS_{setting.upper()}"
     if os.environ.get(variable, name) != name:
-        err.print(f"[yellow]{variable} is set in the environment, and wins: change it there, too[/]")
+        err.print(f"[yellow]{variable} is set in the environment and overrides this: change it there, too[/]")
 
 
 def _checked(name: str, setting: str) -> str:
@@ -185,7 +187,7 @@ async def _measured(name: str | None, home: Path | None) -> dict[str, Any]:
     before = psutil.Process().memory_info().rss
     embedder = choose_embedder(settings)
     if embedder is None:
-        return {"model": "none", "searches": "words alone"}
+        return {"model": "none", "searches": "words only"}
     try:
         started = time.perf_counter()
         first = await embedder.embed_query("warm")
@@ -272,7 +274,7 @@ def _write(path: Path, setting: str, name: str) -> None:
     except tomllib.TOMLDecodeError:
         right = False
     if not right:
-        raise ValidationFailedError(f"{path} could not be changed without harm: write {line} into it yourself")
+        raise ValidationFailedError(f"{path} could not be edited safely: add {line} to it yourself")
     path.parent.mkdir(parents=True, exist_ok=True)
     written = path.with_name(f"{path.name}.{uuid4().hex}")
     written.write_bytes(new.encode("utf-8"))
@@ -283,5 +285,5 @@ def _write(path: Path, setting: str, name: str) -> None:
 
 def _quoted(name: str) -> str:
     if "'" in name or any(ord(letter) < 32 for letter in name):
-        raise ValidationFailedError("a model's name in keeps.toml holds no apostrophe and no control characters")
+        raise ValidationFailedError("a model's name in keeps.toml cannot contain an apostrophe or control characters")
     return f"'{name}'"

@@ -19,14 +19,14 @@ FORMS = "2026-11-27, 2026-11-27T09:30, today, yesterday, or 3d and 2w for three 
 def check_question(question: str) -> str:
     """Return a question that has at least one letter, digit or symbol. Raises BadParameter."""
     if all(unicodedata.category(character)[0] in "PZC" for character in question):
-        raise typer.BadParameter("nothing is asked: write a question or words, such as 'what does Alice eat?'")
+        raise typer.BadParameter("the question is empty: write a question or words, such as 'what does Alice eat?'")
     return question
 
 
 def check_message(message: str) -> str:
     """Return a message that is not blank. Raises BadParameter."""
     if not message.strip():
-        raise typer.BadParameter("nothing is said: write a message")
+        raise typer.BadParameter("the message is empty: write a text")
     return message
 
 
@@ -42,7 +42,7 @@ def time_of(text: str) -> datetime:
         time = datetime.fromisoformat(text.strip())
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise typer.BadParameter(f"{text[:60]!r} is no time that is known here; write {FORMS}") from None
+        raise typer.BadParameter(f"{text[:60]!r} is not a time; write {FORMS}") from None
 
 
 def time_option(about: str, *names: str) -> Any:

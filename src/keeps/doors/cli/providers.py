@@ -29,7 +29,7 @@ app.add_typer(providers, name="providers")
 ProviderId = Annotated[str, typer.Argument(help="The name that `keeps providers list` prints.")]
 Key = Annotated[str, typer.Argument(help="The entry's key.")]
 SessionId = Annotated[
-    str | None, typer.Option("--session", "-s", help="Whose scratchpad, with the provider `working`.")
+    str | None, typer.Option("--session", "-s", help="Session of the scratchpad, for the provider `working`.")
 ]
 
 
@@ -59,8 +59,10 @@ async def put(
     memory: Memory,
     provider_id: ProviderId,
     key: Key,
-    value: Annotated[str, typer.Argument(help="What to store; - reads standard input.", callback=or_stdin)],
-    content_type: Annotated[str | None, typer.Option("--type", help="Such as profile, activity, event, fact.")] = None,
+    value: Annotated[str, typer.Argument(help="Value to store; - reads standard input.", callback=or_stdin)],
+    content_type: Annotated[
+        str | None, typer.Option("--type", help="Content type, such as profile, activity, event or fact.")
+    ] = None,
     value_is_json: Annotated[bool, typer.Option("--value-json", help="The value is JSON, not text.")] = False,
     session_id: SessionId = None,
 ) -> Answer:
@@ -88,15 +90,13 @@ async def rebuild(memory: Memory, provider_id: ProviderId) -> Answer:
     """Have a provider rebuild its derived data for this user; reads continue meanwhile."""
     with err.status(f"rebuilding {provider_id} …"):
         done = await memory.rebuild_provider(provider_id)
-    return Answer(done, f"{done.entries:,} entries of {done.provider_id} made anew")
+    return Answer(done, f"{done.entries:,} entries of {done.provider_id} rebuilt")
 
 
 @command(providers)
 async def append(
     memory: Memory,
-    text: Annotated[
-        str, typer.Argument(help="What to put into the Markdown memory; - reads standard input.", callback=or_stdin)
-    ],
+    text: Annotated[str, typer.Argument(help="Text to add; - reads standard input.", callback=or_stdin)],
 ) -> Answer:
     """Run a text through the Markdown pipeline: statements become entries of profile, event and activity, linked."""
 

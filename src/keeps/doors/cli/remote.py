@@ -26,7 +26,7 @@ async def check_server(target: Target) -> list[Check]:
             insights = await client.insights()
     except KeepsError as error:
         return [*checks, Check("access", "failed", error.detail)]
-    checks.append(Check("access", "ok", f"the server takes your credentials; {insights.total_memories:,} memories"))
+    checks.append(Check("access", "ok", f"the server accepts your credentials; {insights.total_memories:,} memories"))
     if insights.index_pending:
         checks.append(Check("index", "note", f"{insights.index_pending:,} memories wait for a vector"))
     return checks
@@ -50,4 +50,6 @@ async def _problem(url: str) -> str | None:
         async with aiohttp.ClientSession(timeout=timeout) as http, http.get(url) as answer:
             return None if answer.status == 200 else f"{url} answers {answer.status}: {(await answer.text())[:200]}"
     except (aiohttp.ClientError, TimeoutError) as error:
-        return f"{url} does not answer ({type(error).__name__}); is --url, or KEEPS_URL, right, and does it run?"
+        return (
+            f"{url} does not answer ({type(error).__name__}); check --url or KEEPS_URL, and that the server is running"
+        )

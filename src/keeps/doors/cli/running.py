@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,11 +24,13 @@ MARKS = {"ok": "[green]✓[/]", "note": "[yellow]•[/]", "failed": "[bold red]�
 
 @command(app)
 async def status(target: Target) -> Answer:
-    """Show the stored data, the state of the index, and the users of the server (as they were before this command).
+    """Show what is stored, and the state of the index.
 
-    At --url: the status of the server and of your memory.
+    And the processes that use the home, as they were before this command. At --url: the status of the server and of
+    your memory.
     """
     from keeps.base.settings import load_settings
+    from keeps.doors.cli.background import running
     from keeps.doors.cli.remote import report_server
     from keeps.store.db.embedded import inspect_home
     from keeps.store.db.pool import address_of
@@ -47,9 +48,10 @@ async def status(target: Target) -> Answer:
             "data": str(home.data),
             "server": f"running, process {home.running_pid}" if home.running_pid else "not running",
             "used_by_processes": home.lease_pids,
+            "background": ", ".join(f"process {each}" for each in running(home.home).values()) or "none",
         }
         if not home.exists:
-            return _report(report | {"server": "nothing stored here yet"})
+            return _report(report | {"server": "nothing stored yet"})
     async with target.open() as keeps:
         index = await keeps.status()
     report |= {
@@ -67,9 +69,9 @@ async def status(target: Target) -> Answer:
 
 @command(app)
 async def doctor(target: Target) -> Answer:
-    """Check everything that can be wrong, and say how to fix it; at --url what the server shows.
+    """Check the installation and explain how to fix problems.
 
-    Exit code 1 if something is.
+    With --url, check the server. Exit code 1 if a check fails.
     """
     from keeps.base.settings import load_settings
     from keeps.doors.cli.checks import run_checks
@@ -91,15 +93,14 @@ async def _plan(admin_url: str | None) -> str:
 
     if admin_url is None:
         raise ValidationFailedError(
-            "--plan looks at a PostgreSQL of your own: give --admin-url. An embedded home is brought up to date when it"
-            " is opened"
+            "--plan needs --admin-url, for your own PostgreSQL. An embedded home is migrated when it is opened"
         )
     probe = Statements("keeps.store.db", file_name="probe.sql")
     there = await as_administrator(admin_url, probe["schema_there"])
     rows = await as_administrator(admin_url, probe["schema_version"]) if there[0]["there"] else []
     current = rows[0]["version_num"] if rows else None
     found = steps(current)
-    text = f"schema is at revision {current or 'none'}; {len(found) or 'nothing'} to do"
+    text = f"schema is at revision {current or 'none'}; pending revisions: {len(found)}"
     return "\n".join([text, *(f"  {each.revision}  {each.what}" for each in found)])
 
 
@@ -111,33 +112,35 @@ async def migrate(
             envvar="KEEPS_ADMIN_URL",
             show_envvar=True,
             help=(
-                "PostgreSQL as its administrator, to make roles, extensions and tables:"
+                "URL of a PostgreSQL administrator, used to create roles, extensions and tables:"
                 " postgresql://postgres:…@host/database"
             ),
         ),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be done.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only print the steps.")] = False,
     old_programs: Annotated[
         Path | None,
         typer.Option(
-            help="For a home that an older PostgreSQL made: the folder with that one's programs, such as pip install"
-            " --target makes it."
+            help="Folder with the programs of the older PostgreSQL, as `pip install --target` creates it, to upgrade a"
+            " home of that version."
         ),
     ] = None,
     keep_old: Annotated[
-        bool, typer.Option("--keep-old", help="With --old-programs: leave the data from before where it is.")
+        bool, typer.Option("--keep-old", help="With --old-programs: do not remove the old data.")
     ] = False,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> str:
     """Bring the database to the newest schema. For your own PostgreSQL, give --admin-url or KEEPS_ADMIN_URL once
-    (others on the machine see arguments, not variables); it prints the URL to serve with.
+    (others on the machine see arguments, not variables); it prints the URL to serve with. KEEPS_APP_PASSWORD and
+    KEEPS_OWNER_PASSWORD set the passwords of the roles; without them, roles that exist keep theirs.
 
     A home that an older PostgreSQL made is upgraded with --old-programs: copied, and every row compared with the log
     of events, before the old data is removed. Exit code 1 where one differs."""
     from keeps.base.settings import load_settings
-    from keeps.store.db.provision import made_up_passwords, prepare
-    from keeps.store.schema.files import HEAD
+    from keeps.store.db.pool import address_of
+    from keeps.store.db.provision import given_passwords, prepare
+    from keeps.store.schema.revisions import HEAD
 
     if plan:
         return await _plan(admin_url)
@@ -146,29 +149,38 @@ async def migrate(
     if admin_url is None:
         if load_settings(home=home, database_url=database_url).database_url:
             raise ValidationFailedError(
-                "keeps_app may not change tables: give --admin-url, the URL of the database's administrator"
+                "keeps_app cannot change tables: give the URL of the database's administrator as --admin-url"
             )
         async with Target(home, None, may_make=True).open():
             return f"schema is at revision {HEAD}"
-    passwords = {
-        "keeps_owner": os.environ.get("KEEPS_OWNER_PASSWORD"),
-        "keeps_app": os.environ.get("KEEPS_APP_PASSWORD"),
-    }
-    app_url = await prepare(admin_url, made_up_passwords() | {role: word for role, word in passwords.items() if word})
-    err.print(f"schema is at revision {HEAD}; the password of keeps_app was set. Serve with:")
+    passwords = given_passwords()
+    app_url = await prepare(admin_url, passwords)
+    if app_url is None:
+        err.print(
+            f"schema is at revision {HEAD}; the password of keeps_app is unchanged (KEEPS_APP_PASSWORD changes it)"
+        )
+        return ""
+    if "keeps_app" in passwords:  # the caller has it, and logs of a job would keep it
+        app_url = address_of(app_url).replace("keeps_app@", "keeps_app:…@")
+        which = "given"
+    else:
+        which = "new"
+    err.print(f"schema is at revision {HEAD}; the {which} password of keeps_app was set. Serve with:")
     print(f"KEEPS_DATABASE_URL={app_url}")
     return ""
 
 
 async def _upgrade(home: Path, old_programs: Path, *, keep_old: bool) -> str:
+    from keeps.doors.cli.background import stop
     from keeps.operate.backups.upgrading import upgrade
 
+    stop(home)  # Whoever uses it still is named by the refusal.
     with progress_line("upgrading …") as progress:
         done = await upgrade(home, old_programs, opening, keep_old=keep_old, progress=progress)
-    out.print(f"[bold]{home}[/] is of PostgreSQL {done.after} now, {done.before} before")
+    out.print(f"[bold]{home}[/] is upgraded from PostgreSQL {done.before} to {done.after}")
     print_checked(done.checked)
     if done.old_data is not None:
-        out.print(f"The data from before is in {done.old_data}: remove it when you trust the new.")
+        out.print(f"The old data is in {done.old_data}: delete it when the upgraded database works.")
     if not done.checked.good:
         raise typer.Exit(1)
     return ""
@@ -202,9 +214,9 @@ async def reindex(
         ),
     ] = True,
 ) -> Answer:
-    """Make the missing vectors, as after a change of the embedding model.
+    """Create missing vectors, for example after changing the model.
 
-    Recall continues meanwhile; it can be repeated.
+    Recall keeps working meanwhile. You can interrupt and repeat this command.
     """
     stored = await make_vectors(keeps)
     if drop_old:

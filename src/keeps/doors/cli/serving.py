@@ -46,7 +46,8 @@ def serve(
         str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.", envvar="KEEPS_HOST")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(help="Port; 0 takes a free one. Default: 8765.", envvar="KEEPS_PORT", min=0, max=65535)
+        int | None,
+        typer.Option(help="Port; 0 chooses a free one. Default: 8765.", envvar="KEEPS_PORT", min=0, max=65535),
     ] = None,
     auth: Annotated[
         str | None,
@@ -60,14 +61,12 @@ def serve(
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Run no background jobs here; `keeps worker` does.")
     ] = False,
-    no_ui: Annotated[bool, typer.Option("--no-ui", help="Leave the console (/ui) out.")] = False,
-    workers: Annotated[
-        int, typer.Option(help="How many processes serve, each with a model of its own.", min=1, max=64)
-    ] = 1,
+    no_ui: Annotated[bool, typer.Option("--no-ui", help="Do not serve the console (/ui).")] = False,
+    workers: Annotated[int, typer.Option(help="Number of processes, each with its own model.", min=1, max=64)] = 1,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Serve HTTP. Ctrl-C ends it after the current requests are answered."""
+    """Serve HTTP. Ctrl-C stops it after the current requests are answered."""
     from keeps.base.settings import load_settings
 
     given = {"KEEPS_AUTH": auth, "KEEPS_LOG_LEVEL": log_level, "KEEPS_HOST": host}
@@ -80,12 +79,15 @@ def serve(
 
 @app.command()
 def ui(
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only say where it is.")] = False,
+    port: Annotated[int, typer.Option(help="Port; 0 chooses a free one.", min=0, max=65535)] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print its address.")] = False,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Open the console in a browser: the memories, why they are found, what changed. Ctrl-C ends it."""
+    """Open the console in a browser.
+
+    It shows memories, why recall finds them, and what changed. Ctrl-C stops it.
+    """
     import webbrowser
 
     from keeps.base.settings import load_settings
@@ -95,7 +97,7 @@ def ui(
 
     def opened(address: str) -> None:
         if not (no_browser or webbrowser.open(address)):
-            err.print("  no browser was found here: open the address yourself")
+            err.print("  no browser found: open the address yourself")
 
     _serve(settings, Application(settings, work=True, console=token_urlsafe(32)), 1, opened=opened)
 
@@ -189,7 +191,7 @@ class Application:
 
 
 def other_protocols(settings: Settings, *, console: bool = False) -> list[Mount]:
-    """Return mem0's API, the other protocols whose extras are installed, and the pages of the console."""
+    """Return mem0's API, the other protocols that are installed or configured, and the pages of the console."""
     from keeps.integrations.mem0 import Mem0Mount
 
     protocols: list[Mount] = [Mem0Mount()]
@@ -197,6 +199,10 @@ def other_protocols(settings: Settings, *, console: bool = False) -> list[Mount]
         from keeps.integrations.mcp.http import McpMount
 
         protocols.append(McpMount(settings.secret_keys))
+    if settings.openai_upstream is not None:
+        from keeps.integrations.openai_proxy import OpenAIMount
+
+        protocols.append(OpenAIMount(settings))
     if console:
         from keeps.doors.console.mount import Console
 
@@ -226,7 +232,8 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE and (url := _served_by_keeps(host, port)):
             raise ValidationFailedError(
-                f"Keeps serves {url} already: use it (--url {url}), or serve elsewhere with --port (0 takes a free one)"
+                f"Keeps already serves {url}: use it (--url {url}), or choose another port with --port"
+                " (0 chooses a free one)"
             ) from None
         taken = ": another program uses this port" if error.errno == errno.EADDRINUSE else ""
         raise ValidationFailedError(
@@ -260,7 +267,7 @@ def _warn_of_scope() -> None:
     if not (ignored := [name for name in headers if os.environ.get(name)]):
         return
     asked = ", ".join(headers[name] for name in ignored)
-    text = f"{', '.join(ignored)}: not used by the server; each request says who asks ({asked})"
+    text = f"{', '.join(ignored)}: ignored by the server; each request names its user ({asked})"
     if err.is_terminal:
         err.print(f"[yellow]{text}[/]")
     else:
@@ -274,19 +281,19 @@ def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     safety = {
-        "none": "no credentials asked: whoever reaches this machine is believed (KEEPS_AUTH=keys or jwt changes that)",
+        "none": "no authentication: anyone on this machine may act as any user (KEEPS_AUTH=keys or jwt)",
         "jwt": "JSON Web Tokens",
-        "keys": "API keys (keeps keys make)",
+        "keys": "API keys (keeps keys create)",
         "jwt+keys": "JSON Web Tokens and API keys",
     }[mode]
     where = "KEEPS_DATABASE_URL" if settings.database_url else f"embedded PostgreSQL under {settings.home}"
     limits = (
         ""
         if mode == "none"
-        else f", {settings.writes_per_minute} writes and {settings.reads_per_minute} reads a minute a user"
+        else f", {settings.writes_per_minute} writes and {settings.reads_per_minute} reads per user and minute"
     )
     if workers > 1 and limits and settings.redis_url is None:
-        limits += f" (counted by each of {workers} workers: KEEPS_REDIS_URL has them counted once)"
+        limits += f" (per worker process, of {workers}; set KEEPS_REDIS_URL to count them together)"
     about = {
         "database": f"{where}; tenants kept apart by forced row level security",
         "access": f"{safety}{limits}",
@@ -307,13 +314,13 @@ def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers
 
 @command(app)
 def token(
-    tenant: Annotated[str, typer.Option(help="The tenant it is for.")] = DEFAULT_TENANT_ID,
-    user: Annotated[str, typer.Option(help="The user it is for.")] = DEFAULT_USER_ID,
+    tenant: Annotated[str, typer.Option(help="Tenant of the token.")] = DEFAULT_TENANT_ID,
+    user: Annotated[str, typer.Option(help="User of the token.")] = DEFAULT_USER_ID,
     agent: Agent = None,
     role: Roles = None,
-    hours: Annotated[float, typer.Option(help="How long it is good for.", min=0.001, max=8_760)] = 12.0,
+    hours: Annotated[float, typer.Option(help="Hours until it expires.", min=0.001, max=8_760)] = 12.0,
 ) -> Answer:
-    """Make a development token, signed with KEEPS_JWT_SECRET. In production an identity service makes them."""
+    """Create a development token, signed with KEEPS_JWT_SECRET. In production, use an identity service."""
     from keeps.base.scope import Scope
     from keeps.base.settings import load_settings
     from keeps.doors.cli.administration import check_roles
@@ -325,11 +332,11 @@ def token(
     secret = load_settings().jwt_secret
     if secret is None:
         raise ValidationFailedError(
-            "no KEEPS_JWT_SECRET to sign with; make one with: export KEEPS_JWT_SECRET=$(openssl rand -hex 32)"
+            "KEEPS_JWT_SECRET is not set; create one with: export KEEPS_JWT_SECRET=$(openssl rand -hex 32)"
         )
     if len(secret.encode()) < MIN_SECRET_BYTES:
         raise ValidationFailedError(
-            f"KEEPS_JWT_SECRET is shorter than {MIN_SECRET_BYTES} bytes; make one with: openssl rand -hex 32"
+            f"KEEPS_JWT_SECRET is shorter than {MIN_SECRET_BYTES} bytes; create one with: openssl rand -hex 32"
         )
     now = int(time.time())
     claims: dict[str, Any] = {

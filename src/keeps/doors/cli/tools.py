@@ -23,20 +23,20 @@ app = typer.Typer()
 tools = group()
 app.add_typer(tools, name="tools")
 NO_TOOLS = "No tools. [dim]`keeps tools add` or `keeps tools import` adds some.[/]"
-Private = Annotated[bool, typer.Option("--private", help="Only for this user; else for the tenant.")]
+Private = Annotated[bool, typer.Option("--private", help="Only for this user. Default: for the tenant.")]
 
 
 @command(tools, may_make=True)
 async def add(
     memory: Memory,
-    name: Annotated[str, typer.Argument(help="What agents call it.")],
-    purpose: Annotated[str, typer.Option(help="What it is good for, in a sentence.")],
+    name: Annotated[str, typer.Argument(help="Name that agents use.")],
+    purpose: Annotated[str, typer.Option(help="Purpose, in one sentence.")],
     when_to_use: Annotated[str | None, typer.Option("--when", help="When to use it.")] = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="File with the JSON Schema of its input.")] = None,
-    auth: Annotated[str | None, typer.Option(help="A hint at how one is let in; never a secret.")] = None,
+    auth: Annotated[str | None, typer.Option(help="How to authenticate, in words; never a secret.")] = None,
     private: Private = False,
 ) -> Answer:
-    """Tell agents of a tool."""
+    """Add a tool, so that agents can find it."""
     tool = await memory.add_tool(
         name,
         purpose=purpose,
@@ -45,27 +45,27 @@ async def add(
         auth=auth,
         visibility=_visibility(private),
     )
-    return Answer(tool, f"agents are told of [bold]{escape(tool.name)}[/]")
+    return Answer(tool, f"agents can now look up [bold]{escape(tool.name)}[/]")
 
 
 @command(tools, "import")
 async def import_tools(
     memory: Memory,
     file: Annotated[Path, typer.Argument(help="An OpenAPI 3 document, as JSON or YAML.")],
-    prefix: Annotated[str | None, typer.Option(help="Goes before each name.")] = None,
+    prefix: Annotated[str | None, typer.Option(help="Prefix of each name.")] = None,
     private: Private = False,
 ) -> Answer:
-    """Tell agents of each operation of an OpenAPI 3 document."""
+    """Add each operation of an OpenAPI 3 document as a tool."""
     document = _read(file)
     with err.status("storing …"):
         done = await memory.import_tools(document, prefix=prefix, visibility=_visibility(private))
     left_out = "".join(f"\n   [yellow]{escape(each)}[/]" for each in done.left_out)
-    return Answer(done, f"agents are told of {len(done.names)} tools{left_out}")
+    return Answer(done, f"agents can now look up {len(done.names)} tools{left_out}")
 
 
 @command(tools, "list")
 async def list_tools(
-    memory: Memory, limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 1,000.")] = 100
+    memory: Memory, limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number, 1 to 1,000.")] = 100
 ) -> Answer:
     """List the tools, by name."""
     return lines(await memory.list_tools(limit=limit), _line, empty=NO_TOOLS)
@@ -74,18 +74,20 @@ async def list_tools(
 @command(tools)
 async def search(
     memory: Memory,
-    query: Annotated[str, typer.Argument(help="What is to be done.", callback=check_question)],
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 100.")] = 5,
+    query: Annotated[str, typer.Argument(help="The agent's task.", callback=check_question)],
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number, 1 to 100.")] = 5,
 ) -> Answer:
     """Show the tools that fit best, best first."""
     return lines(await memory.search_tools(query, limit=limit), _line, empty=NO_TOOLS)
 
 
 @command(tools)
-async def remove(memory: Memory, name: Annotated[str, typer.Argument(help="As `keeps tools list` prints it.")]) -> str:
-    """Remove a tool."""
+async def delete(
+    memory: Memory, name: Annotated[str, typer.Argument(help="Name that `keeps tools list` prints.")]
+) -> str:
+    """Delete a tool."""
     await memory.remove_tool(name)
-    return f"agents are no longer told of {escape(name)}"
+    return f"agents no longer see {escape(name)}"
 
 
 def _visibility(private: bool) -> Visibility:
@@ -108,5 +110,5 @@ def _read(file: Path) -> dict[str, Any]:
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, yaml.YAMLError):
         raise ValidationFailedError(f"{str(file)!r} is neither JSON nor YAML") from None
     if not isinstance(document, dict):
-        raise ValidationFailedError(f"{str(file)!r} holds no object")
+        raise ValidationFailedError(f"{str(file)!r} does not contain an object")
     return document
