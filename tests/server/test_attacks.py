@@ -34,7 +34,7 @@ async def test_a_key_that_another_agent_holds_is_a_conflict_and_not_a_lost_write
     one = MemoryClient(secured_url, token=token(tenant, "alice", agent_id="one"))
     two = MemoryClient(secured_url, token=token(tenant, "alice", agent_id="two"))
     await one.remember("What one did.", kind="episodic", namespace="n", key="k")
-    with pytest.raises(ConflictError, match="another agent"):
+    with pytest.raises(ConflictError, match="another of your agents"):
         await two.remember("What two knows.", namespace="n", key="k")
     with pytest.raises(ConflictError):
         await two.remember_many([{"content": "What two knows.", "namespace": "n", "key": "k"}])

@@ -39,6 +39,8 @@ from tests.serving import JWT_SECRET, serving, token
 
 UNKNOWN = ("GET", "POST", "PUT", "DELETE")
 BODY_BYTES = 100_000
+AWAY = "http://127.0.0.1:1/v1"
+"""A model provider that refuses connections."""
 Going = tuple[aiohttp.ClientResponse, asyncio.Task[bytes]]
 
 
@@ -52,7 +54,7 @@ def doors() -> list[tuple[str, str]]:
             path = path.replace(f"{{{name}}}", str(UUID(int=1)))
         path = re.sub(r"\{[^}]*\}", "x", path)
         found += [(method, path) for method in sorted({*given.methods} - {"HEAD"})]
-    for mounted in other_protocols(Settings(home=Path("unused")), console=True):
+    for mounted in other_protocols(Settings(home=Path("unused"), openai_upstream=AWAY), console=True):
         for path in mounted.paths:
             found += [(method, path + "x" if path.endswith("/") else path) for method in UNKNOWN]
     found += [("GET", path) for path in sorted(PUBLIC_PATHS)]
@@ -62,7 +64,15 @@ def doors() -> list[tuple[str, str]]:
 
 def test_the_lists_hold_every_kind_of_door() -> None:
     paths = {path for _, path in doors()}
-    assert {"/v1/recall", "/v1/admin/import", "/v1/events/stream", "/ui/memories/new", "/metrics", "/mem0/x"} <= paths
+    assert {
+        "/v1/recall",
+        "/v1/admin/import",
+        "/v1/events/stream",
+        "/ui/memories/new",
+        "/metrics",
+        "/mem0/x",
+        "/openai/v1/x",
+    } <= paths
     assert len(doors()) > 150
 
 
@@ -77,7 +87,7 @@ async def impatient(keeps: Keeps, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.5)
     monkeypatch.setattr(open_streams, "CHECK_SECONDS", 0.1)
     unlimited = {"reads_per_minute": 1_000_000, "writes_per_minute": 1_000_000}
-    async with serving(keeps, auth="jwt+keys", jwt_secret=JWT_SECRET, **unlimited) as url:
+    async with serving(keeps, auth="jwt+keys", jwt_secret=JWT_SECRET, openai_upstream=AWAY, **unlimited) as url:
         yield url, counted
 
 

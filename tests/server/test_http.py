@@ -42,7 +42,7 @@ async def test_an_error_is_a_problem_with_a_stable_code(http: Any) -> None:
     assert (status, headers["Content-Type"], headers["X-Request-ID"]) == (404, "application/problem+json", "my-id")
     assert problem == {
         "type": "urn:keeps:problem:not_found",
-        "title": "No such thing",
+        "title": "Not found",
         "status": 404,
         "code": "not_found",
         "detail": "no plan 'none'",
@@ -315,17 +315,17 @@ async def test_where_nothing_serves_the_client_says_so() -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     async with MemoryClient(f"http://127.0.0.1:{port}") as memory:
-        with pytest.raises(UnavailableError, match="is Keeps serving there"):
+        with pytest.raises(UnavailableError, match="check that Keeps is running there"):
             await memory.retrieve("k", "p")
 
 
 async def test_a_text_that_is_too_long_has_characters_and_a_list_has_items(http: Any) -> None:
     _, problem, _ = await asked(http, "POST", "/v1/memories", json={"content": "x" * 50_001})
-    assert "content: at most 50,000 characters are possible, not 50,001" in problem["detail"]
+    assert "content: at most 50,000 characters are allowed, not 50,001" in problem["detail"]
     _, problem, _ = await asked(
         http, "POST", "/v1/memories", json={"content": "x", "tags": [f"t{n}" for n in range(51)]}
     )
-    assert "tags: at most 50 items are possible" in problem["detail"]
+    assert "tags: at most 50 items are allowed" in problem["detail"]
 
 
 async def test_of_a_thousand_findings_the_first_are_told(http: Any) -> None:

@@ -96,7 +96,7 @@ async def test_a_value_of_too_many_values_is_refused(secured_url: str, headers: 
         http.post("/v1/memories", json=memory) as answer,
     ):
         assert answer.status == 422
-        assert "value: holds more than 20,000 values" in (await answer.json())["detail"]
+        assert "value: contains more than 20,000 values" in (await answer.json())["detail"]
 
 
 @pytest.mark.load

@@ -22,6 +22,7 @@ from keeps.engine import Keeps
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.lifecycle.promotion import promote_user
 from keeps.memory.operations.service import OperationService
+from keeps.memory.requests import store as requests
 from keeps.part import Run
 from keeps.sources.databases import store
 from keeps.sources.databases.sealing import Sealed
@@ -29,11 +30,12 @@ from keeps.sources.databases.targets import Target
 from keeps.store.access.keys import KeyService
 from keeps.store.db.session import Tx
 from keeps.store.webhooks.service import WebhookService
-from keeps_client.models import NewDatabase, NewTranscriptEntry, NewWebhook, QueryAudit
+from keeps_client.models import NewDatabase, NewTranscriptEntry, NewWebhook, QueryAudit, RequestDetail
 from tests.serving import token
 from tests.writing import in_write
 
 MARK = "swordfish"
+REQUEST_ID = new_id()
 ROLES = ("reader", "writer", "admin")
 STATE_TABLES = (
     "memories",
@@ -58,6 +60,7 @@ STATE_TABLES = (
     "document_passages",
     "databases",
     "query_audit",
+    "requests",
     "transcripts",
     "transcript_entries",
     "transcript_values",
@@ -243,6 +246,8 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/insights": ({}, OWN, False),
     "get /v1/insights/junk": ({}, OWN, False),
     "get /v1/operations": ({}, OWN, False),
+    "get /v1/requests": ({}, OWN, False),
+    "get /v1/requests/{request_id}": ({}, HIDDEN, False),
     "get /v1/operations/{operation_id}": ({}, HIDDEN, True),
     "post /v1/operations/{operation_id}/undo": ({}, HIDDEN, True),
     "get /v1/admin/jobs": ({}, {403}, True),
@@ -259,6 +264,11 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "put /v1/admin/tenants/{tenant_id}": ({"json": {"max_memories": 0}}, {403}, True),
     "delete /v1/admin/tenants/{tenant_id}": ({}, HIDDEN, True),
     "post /v1/admin/tenants/{tenant_id}/keys": ({"json": {"name": "mine"}}, HIDDEN, True),
+    "get /v1/admin/tenants/{tenant_id}/keys": ({}, HIDDEN, True),
+    "delete /v1/admin/tenants/{tenant_id}/keys/{key_id}": ({}, HIDDEN, True),
+    "get /v1/admin/tenants/{tenant_id}/users": ({}, HIDDEN, True),
+    "delete /v1/admin/tenants/{tenant_id}/users/{user_id}": ({}, HIDDEN, True),
+    "get /v1/admin/tenants/{tenant_id}/export": ({}, HIDDEN, True),
     "get /v1/admin/events/verify": ({}, OWN, True),
     "get /v1/admin/events/replay": ({}, OWN, True),
     "post /v1/admin/events/retire": ({"params": {"older_than_days": "30"}}, {403}, True),
@@ -310,6 +320,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     await alice.put_item(("alices",), "alices", {"text": f"Alice's item is {MARK}."}, ttl_minutes=60)
     document = await alice.add_document(f"Alice's document is {MARK}.", source="alices", visibility="private")
     await in_write(keeps.database, alice.scope, _with_a_database)
+    await in_write(keeps.database, alice.scope, _with_a_request)
     operation = await _promoted(keeps, alice)
     anna = await alice.add_entity(f"{MARK} entity", entity_type="person", properties={"secret": MARK})
     other = await alice.add_entity("other")
@@ -322,6 +333,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
         "provider_id": "working",
         "entry_key": "alices",
         "operation_id": str(operation),
+        "request_id": str(REQUEST_ID),
         "name": "the-source",
         "document_id": str(document.document.document_id),
         "entity_id": str(anna.entity_id),
@@ -350,6 +362,22 @@ async def _with_a_database(tx: Tx) -> None:
         asked_at=utc_now(),
     )
     assert await store.add_audit(tx, asked)
+
+
+async def _with_a_request(tx: Tx) -> None:
+    request = RequestDetail(
+        request_id=REQUEST_ID,
+        user_id=tx.scope.user_id,
+        kind="recall",
+        door="http",
+        query=MARK,
+        asked_at=utc_now(),
+        took_ms=1,
+        hits=0,
+        left_out=0,
+        found_nothing=True,
+    )
+    assert await requests.add(tx, request)
 
 
 async def _promoted(keeps: Keeps, alice: Any) -> UUID:

@@ -1,4 +1,4 @@
-"""What operators watch: jobs, contexts, caches, models, webhooks; and the dashboard and alerts that show it."""
+"""Metrics of jobs, contexts, caches, models, webhooks; and the dashboard and alerts that show them."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ async def test_a_worker_without_a_server_serves_its_metrics(engine: Keeps) -> No
 
 
 def _known() -> dict[str, set[str]]:
-    """Every series that Keeps serves, with the names of its labels."""
-    known: dict[str, set[str]] = {}
+    """Every series that a rule may ask for, with the names of its labels."""
+    known: dict[str, set[str]] = {"up": {"job", "instance"}}  # Prometheus makes this one.
     for registry in (Metrics().registry, HttpMetrics().registry):
         for collector in set(registry._collector_to_names):  # what `generate_latest` itself walks
             labels = set(getattr(collector, "_labelnames"))  # noqa: B009  of no type that is public

@@ -51,6 +51,12 @@ def test_every_route_has_a_tag_and_a_summary(operations: dict[str, Any]) -> None
     assert [name for name, operation in operations.items() if not (operation["tags"] and operation["summary"])] == []
 
 
+def test_routes_that_clients_send_once_are_marked(operations: dict[str, Any]) -> None:
+    marked = {name for name, operation in operations.items() if operation.get("x-keeps-repeatable") is False}
+    assert marked == {f"{each.verb.lower()} {each.path}" for each in SERVED if not each.repeatable}
+    assert "post /v1/admin/keys" in marked
+
+
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_every_route_has_credentials_errors_and_examples(operations: dict[str, Any], name: str) -> None:
     operation = operations[name]

@@ -76,7 +76,7 @@ async def test_what_was_broken_off_is_finished_when_it_is_sent_again(
         nonlocal calls
         calls += 1
         if calls == 3:
-            raise UnavailableError("the database went away")
+            raise UnavailableError("the connection to the database was lost")
         return await forget(*arguments, **named)
 
     body = {"memories": [{"memory_id": each} for each in ids]}

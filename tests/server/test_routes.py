@@ -16,6 +16,7 @@ from yarl import URL
 
 from keeps.doors.server.custom_routes import CUSTOM_ROUTES
 from keeps.doors.server.parameters import Finding, read_parameters, validation_error
+from keeps.doors.server.public_routes import documentation_routes
 from keeps.doors.server.router import Route, Router
 from keeps.doors.server.routes import operation_routes
 from keeps_client.endpoint import Endpoint
@@ -96,7 +97,7 @@ async def test_another_method_is_refused_with_those_that_are_allowed(
     async with aiohttp.ClientSession(server_url) as http, http.request(method, path) as answer:
         assert (answer.status, answer.headers["Allow"]) == (405, allow)
         if method != "HEAD":
-            assert (await answer.json())["detail"] == f"this path has no {method}, but {allow}"
+            assert (await answer.json())["detail"] == f"this path does not support {method}, only {allow}"
 
 
 @pytest.mark.parametrize(
@@ -146,20 +147,20 @@ async def test_a_slash_in_an_id_is_written_with_a_percent(server_url: str, tenan
         ("filters=0", 'filters: a filter is an object such as {"kind": {"eq": "semantic"}}'),
         ("filters={", "filters: filters is not JSON"),
         ("filters=" + "1" * 20_001, "filters: String should have at most 20000 characters"),
-        ("key=%00", "key: holds a NUL character, which PostgreSQL cannot store; remove it"),
+        ("key=%00", "key: contains a NUL character, which PostgreSQL cannot store; remove it"),
         (
             "limit=x&cursor=%00&key=",
             "key: must not be empty; limit: must be a whole number;"
-            " cursor: holds a NUL character, which PostgreSQL cannot store; remove it",
+            " cursor: contains a NUL character, which PostgreSQL cannot store; remove it",
         ),
         (
             "tenant_id=acme",
-            "unknown query parameter 'tenant_id'; this route knows: cursor, filters, key, limit, namespace,"
-            " order; the header X-Tenant-ID or the credential says who asks",
+            "unknown query parameter 'tenant_id'; this route accepts: cursor, filters, key, limit, namespace,"
+            " order; the header X-Tenant-ID or the credential identifies the caller",
         ),
         (
             "nope=1",
-            "unknown query parameter 'nope'; this route knows: cursor, filters, key, limit, namespace, order",
+            "unknown query parameter 'nope'; this route accepts: cursor, filters, key, limit, namespace, order",
         ),
     ],
 )
@@ -189,7 +190,7 @@ async def test_of_a_repeated_query_parameter_the_last_counts(server_url: str, te
             b'{"value": NaN}',
             "value: is not JSON that can be stored: Out of range float values are not JSON compliant",
         ),
-        (b'{"value": 1, "nope": 1}', "nope: is not known here; is it misspelt?"),
+        (b'{"value": 1, "nope": 1}', "nope: is unknown; check the spelling"),
         (b'{"value": 1, "expected_version": 99999999999}', "expected_version: Input should be less than"),
         (b'{"value": "\xff"}', "body: Invalid JSON: invalid unicode code point"),
         (b'{"value": "\\ud800"}', "body: Invalid JSON: "),
@@ -253,6 +254,20 @@ def test_the_documentation_runs_the_published_script() -> None:
     """Its package repackages what somebody else publishes, so what it holds is compared."""
     script = files("swagger_ui_bundle").joinpath("vendor/swagger-ui-5.31.0/swagger-ui-bundle.js").read_bytes()
     assert hashlib.sha256(script).hexdigest() == SWAGGER_UI
+
+
+async def test_documentation_without_swagger_ui_lists_the_operations() -> None:
+    (page,) = documentation_routes(None)
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await page.app({"type": "http", "method": "GET", "path": "/docs", "headers": []}, nothing, send)  # pyright: ignore[reportArgumentType]
+    text = sent[1]["body"].decode()
+    assert "pip install 'keeps[swagger]'" in text
+    assert "<code>POST /v1/memories</code>" in text
+    assert "<script" not in text
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ async def test_keys_are_rotated_and_unknown_ones_do_not_flood_the_url(
     tokens = Tokens(None, key_server.url)
     await tokens.scope_of(key_server.sign("one", GOOD))
     for number in range(20):
-        with pytest.raises(UnauthenticatedError, match="not known"):
+        with pytest.raises(UnauthenticatedError, match="unknown"):
             await tokens.scope_of(
                 jwt.encode(GOOD, key_server.keys["one"], algorithm="RS256", headers={"kid": f"x{number}"})
             )
@@ -429,7 +429,7 @@ def test_the_current_folder_chooses_no_database(tmp_path: Path, monkeypatch: pyt
     (home / "keeps.toml").write_text('llm_base_url = "https://evil.example"\n')
     with pytest.raises(ValidationFailedError, match="in one place"):
         load_settings({"KEEPS_LLM_API_KEY": "sk-mine"}, home=home)
-    with pytest.raises(ValidationFailedError, match="no file"):
+    with pytest.raises(ValidationFailedError, match="not a file"):
         load_settings({"KEEPS_CONFIG": str(tmp_path / "gone.toml")}, home=home)
 
 

@@ -123,7 +123,7 @@ def test_the_nearest_untrusted_address_counts(peer: str, forwarded: list[str], e
 def test_trusted_proxies_are_addresses_or_networks() -> None:
     settings = load_settings({"KEEPS_TRUSTED_PROXIES": "10.0.0.0/8, 2001:db8::1"})
     assert settings.trusted_proxies == ("10.0.0.0/8", "2001:db8::1")
-    with pytest.raises(ValidationFailedError, match=r"'proxy\.internal', which is no address"):
+    with pytest.raises(ValidationFailedError, match=r"'proxy\.internal', which is not an address"):
         load_settings({"KEEPS_TRUSTED_PROXIES": "proxy.internal"})
 
 

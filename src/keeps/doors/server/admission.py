@@ -7,15 +7,12 @@ from starlette.requests import Request
 from keeps.base.scope import Scope
 from keeps.store.access.rates import Allowance, Rates, TooManyError
 from keeps.store.access.roles import require
-from keeps_client.errors import ForbiddenError
 from keeps_client.models import RoleName
 
 
 async def admit(rates: Rates | None, scope: Scope, role: RoleName, *, reads: bool) -> Allowance | None:
     """Return the rest of a caller's rate. Raises ForbiddenError for a missing role, and TooManyError."""
-    require(scope.roles, role)
-    if scope.agent_bound and role in ("admin", "operator"):
-        raise ForbiddenError("an agent's token cannot administer, whatever its roles")
+    require(scope, role)
     return None if rates is None else await rates.take(scope, "read" if reads else "write")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -12,13 +13,14 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from keeps.base.clock import Clock, utc_now
-from keeps.base.settings import AuthMode, Settings
+from keeps.base.door import DoorName
+from keeps.base.settings import LOOPBACK, AuthMode, Settings
 from keeps.base.telemetry.metrics import HttpMetrics, text_of
 from keeps.doors.server.byte_budget import ByteBudget
 from keeps.doors.server.cached_response import CachedResponse
 from keeps.doors.server.concurrency import ConcurrencyLimits
 from keeps.doors.server.custom_routes import CUSTOM_ROUTES
-from keeps.doors.server.edge import LOOPBACK, Edge
+from keeps.doors.server.edge import Edge
 from keeps.doors.server.gauges import Gauges
 from keeps.doors.server.mounts import Mount
 from keeps.doors.server.open_streams import OpenStreams
@@ -57,7 +59,7 @@ def auth_of(settings: Settings) -> AuthMode:
     mode: AuthMode = settings.auth or ("none" if settings.host in LOOPBACK else "keys")
     if mode == "none" and settings.host not in LOOPBACK:
         raise ValidationFailedError(
-            f"KEEPS_AUTH=none would let anybody who reaches {settings.host} read every tenant; set KEEPS_AUTH to keys"
+            f"KEEPS_AUTH=none would let anyone who can reach {settings.host} read every tenant; set KEEPS_AUTH to keys"
             " or jwt, or KEEPS_HOST to 127.0.0.1"
         )
     if mode == "none" and "*" in settings.cors_origins:
@@ -74,15 +76,19 @@ def create_app(
     *,
     clock: Clock = utc_now,
     work: bool = False,
+    webhooks: bool = True,
     mounts: Sequence[Mount] = (),
     door: Callable[[ASGIApp], ASGIApp] | None = None,
+    door_name: DoorName = "http",
 ) -> Starlette:
     """Return the application. `opening` opens the engine when the server starts, and closes it after it has drained.
 
     Args:
         work: Run background jobs as well.
+        webhooks: Send events to webhooks.
         mounts: Other protocols to serve.
         door: Wraps all of it.
+        door_name: What the log of requests says of its requests.
     """
     mode = auth_of(settings)
     streams = OpenStreams()
@@ -93,12 +99,14 @@ def create_app(
         opening=opening,
         clock=clock,
         work=work,
+        webhooks=webhooks,
         mounts=mounts,
         streams=streams,
     )
     app = Starlette(lifespan=lifespan)
     app.state.metrics = HttpMetrics()
     app.state.byte_budget = ByteBudget()
+    app.state.door = door_name
     remote = settings.embedder == "openai" or settings.reranker != "none"
     app.state.concurrency = ConcurrencyLimits(remote_models=remote)
     app.state.rates = None if mode == "none" else _rates_of(settings)
@@ -136,6 +144,7 @@ async def _lifespan(
     opening: Opening,
     clock: Clock,
     work: bool,
+    webhooks: bool,
     mounts: Sequence[Mount],
     streams: OpenStreams,
 ) -> AsyncGenerator[None]:
@@ -144,31 +153,46 @@ async def _lifespan(
     async with opening() as keeps:
         authenticator = Authenticator(mode, keeps.database, clock, tokens)
         app.state.keeps, app.state.authenticator = keeps, authenticator
+        gauges = Gauges(keeps)
         app.state.exposition = CachedResponse(
             lambda: text_of(keeps.metrics.registry, app.state.metrics.registry),
             METRICS_TYPE,
             seconds=METRICS_SECONDS,
-            prepare=Gauges(keeps).refresh,
+            prepare=gauges.refresh,
         )
         app.state.end_streams = partial(_end_streams, keeps, mounts)
         if rates is not None and keeps.cache is not None:
             rates.breaker = keeps.cache.breaker
         keeps.service(KeyService).listeners.append(authenticator.forget_keys)
-        keeps.service(WebhookService).start()
+        if webhooks:
+            keeps.service(WebhookService).start()
         if work:
             keeps.service(Worker).start()
         async with AsyncExitStack() as running:
+            await running.enter_async_context(gauges.running())
             await running.enter_async_context(streams.checked(authenticator, keeps.database))
             keeps.core.erasure_listeners.append(streams.end_unchecked)
             running.callback(keeps.core.erasure_listeners.remove, streams.end_unchecked)
             for mount in mounts:
                 await running.enter_async_context(mount.running(keeps, rates))
+            await running.enter_async_context(_warming(keeps))
             yield
         keeps.service(KeyService).listeners.remove(authenticator.forget_keys)
         await keeps.service(Worker).close()
         await keeps.service(WebhookService).close()
     if rates is not None:
         await rates.close()
+
+
+@asynccontextmanager
+async def _warming(keeps: Keeps) -> AsyncGenerator[None]:
+    """Load the models while the server begins to answer."""
+    warming = asyncio.create_task(keeps.warm())
+    try:
+        yield
+    finally:
+        warming.cancel()
+        await asyncio.gather(warming, return_exceptions=True)
 
 
 def _end_streams(keeps: Keeps, mounts: Sequence[Mount]) -> None:

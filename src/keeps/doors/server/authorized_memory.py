@@ -44,7 +44,7 @@ class AuthorizedMemory(LocalMemory):
             ForbiddenError: The credential is one user's.
         """
         if user_id != self.scope.user_id and not self.scope.any_user:
-            raise ForbiddenError("this credential is one user's; it cannot act for another")
+            raise ForbiddenError("this credential belongs to one user; it cannot act for another")
         return AuthorizedMemory(
             self.keeps, check_actor(replace(self.scope, user_id=user_id)), self._rates, self._limits
         )
@@ -58,7 +58,7 @@ class AuthorizedMemory(LocalMemory):
 
     async def provider(self, provider_id: str, *, session_id: str | None = None) -> MemoryProvider:  # noqa: ARG002
         """Raise, since a provider would bypass roles and rates."""
-        raise ForbiddenError(f"work with {provider_id} by its entries, not directly")
+        raise ForbiddenError(f"use the entries of {provider_id}, not the provider itself")
 
     async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
         await admit(self._rates, self.scope, endpoint.role, reads=_reads(endpoint))
@@ -75,9 +75,9 @@ class _AuthorizedAdmin(LocalAdmin):
         super().__init__(keeps, scope)
         self._caller, self._rates = scope, rates
 
-    async def export_lines(self, *, user_id: str | None = None) -> list[str]:
+    async def export_lines(self, *, user_id: str | None = None, tenant_id: str | None = None) -> list[str]:
         await admit(self._rates, self._caller, "admin", reads=True)
-        return await super().export_lines(user_id=user_id)
+        return await super().export_lines(user_id=user_id, tenant_id=tenant_id)
 
     async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         await admit(self._rates, self._caller, "admin", reads=False)

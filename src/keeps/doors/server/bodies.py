@@ -98,7 +98,7 @@ def check_charset(request: Request) -> None:
     """
     _, options = parse_options_header(request.headers.get("content-type"))
     if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
-        raise ValidationFailedError("a form must be UTF-8; leave its charset out")
+        raise ValidationFailedError("a form must be UTF-8; omit its charset")
 
 
 def limit_json_parts(receive: Receive) -> Receive:

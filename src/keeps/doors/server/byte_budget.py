@@ -32,7 +32,7 @@ class ByteBudget:
             ("all tenants", self.total, TOTAL_BYTES),
         ):
             if count + size > limit:
-                raise UnavailableError(f"too much is on its way for {owner}; send it again later")
+                raise UnavailableError(f"too much data is in transfer for {owner}; try again later")
         self._add(scope, size)
 
     def release(self, scope: Scope, size: int) -> None:

@@ -65,4 +65,4 @@ async def _take(slots: FairSlots, name: str, more: int = 0) -> bool:
     try:
         return await slots.take(name, WAIT_SECONDS, more=more)
     except TimeoutError:
-        raise UnavailableError("too many requests of this tenant are on their way; send it again later") from None
+        raise UnavailableError("too many requests of this tenant are in progress; try again later") from None

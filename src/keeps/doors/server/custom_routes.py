@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.responses import Response, StreamingResponse
 
-from keeps.base.scope import check_id
+from keeps.base.scope import Scope, check_id
 from keeps.base.text.json_parts import JsonParts
 from keeps.doors.server.bodies import buffered_body, check_charset, uploading
 from keeps.doors.server.event_stream import EventStream
@@ -21,12 +21,13 @@ from keeps.doors.server.parameters import Finding, validation_error
 from keeps.doors.server.routes import Call, Operation, response_of, route_of
 from keeps.memory.transfer.service import TransferService
 from keeps.sources.documents.service import DocumentService
+from keeps.store.access.part import scope_of_tenant
 from keeps.store.events.service import EventService, split_names
 from keeps_client.checked import validated
 from keeps_client.endpoint import Endpoint
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from keeps_client.models import DocumentReceipt, ImportSummary, NewDocument
-from keeps_client.models.common import Wire
+from keeps_client.models.common import Id, Wire
 from keeps_client.models.events import Names
 from keeps_client.uploads import PATH as UPLOADS
 from keeps_client.validation import event_types, memory_kinds
@@ -49,6 +50,12 @@ class ExportParams(Wire):
     user_id: Annotated[str | None, Field(min_length=1, max_length=255, description="Only this user's data")] = None
 
 
+class TenantExportParams(ExportParams):
+    """Parameters of an export of a tenant that the path names."""
+
+    tenant_id: Id
+
+
 class ImportParams(Wire):
     """Parameters of an import."""
 
@@ -60,11 +67,11 @@ _STREAM_DOC = """Stream events as they happen, as server-sent events.
 `Last-Event-ID` (or `after`) resumes; without it the stream begins with new events."""
 _UPLOAD_DOC = """Add a document as multipart/form-data: the part `file`, and `document`, its attributes as JSON.
 
-Under a source that exists, it is a new version."""
+With an existing source, it becomes a new version."""
 _EXPORT_DOC = "Export the tenant's data, or one user's, as JSON lines."
 _IMPORT_DOC = """Import the JSON lines of an export into the tenant, with their ids.
 
-Existing data stays as it is. With `dry_run` nothing is stored: the answer says what would be."""
+Existing data stays as it is. With `dry_run` nothing is stored: the response says what would be stored."""
 STREAM_EVENTS = Endpoint(
     "stream_events", "GET", "/v1/events/stream", "reader", "events", str, _STREAM_DOC, StreamParams
 )
@@ -80,6 +87,17 @@ ADD_DOCUMENT = Endpoint(
     created=lambda receipt: receipt.status == "created",
 )
 EXPORT = Endpoint("export", "GET", "/v1/admin/export", "admin", "administration", str, _EXPORT_DOC, ExportParams)
+_EXPORT_TENANT_DOC = "Export the data of your own tenant, or of any tenant as operator, or of one user, as JSON lines."
+EXPORT_TENANT = Endpoint(
+    "export_tenant",
+    "GET",
+    "/v1/admin/tenants/{tenant_id}/export",
+    "admin",
+    "administration",
+    str,
+    _EXPORT_TENANT_DOC,
+    TenantExportParams,
+)
 IMPORT_DATA = Endpoint(
     "import_data", "POST", "/v1/admin/import", "admin", "administration", ImportSummary, _IMPORT_DOC, ImportParams
 )
@@ -112,7 +130,7 @@ async def add_document(call: Call) -> Response:
         detail = error.detail if isinstance(error, HTTPException) else error.message
         raise ValidationFailedError(f"the body cannot be read: {detail}") from None
     except OSError as error:
-        raise UnavailableError(f"there is no room to keep the document while it is read ({error.strerror})") from None
+        raise UnavailableError(f"there is not enough disk space to read the document ({error.strerror})") from None
     try:
         file, attributes = form.get("file"), form.get("document")
         if not isinstance(file, UploadFile):
@@ -138,10 +156,18 @@ def _parse_attributes(text: str) -> object:
 
 
 async def export(call: Call) -> Response:
+    return _exported(call, call.scope)
+
+
+async def export_tenant(call: Call) -> Response:
+    return _exported(call, scope_of_tenant(call.scope, call.params.tenant_id))
+
+
+def _exported(call: Call, scope: Scope) -> Response:
     user_id = call.params.user_id
     if user_id is not None:
         check_id("user_id", user_id)
-    return StreamingResponse(call.keeps.service(TransferService).export(call.scope, user_id), media_type=JSON_LINES[0])
+    return StreamingResponse(call.keeps.service(TransferService).export(scope, user_id), media_type=JSON_LINES[0])
 
 
 async def import_data(call: Call) -> Response:
@@ -158,6 +184,7 @@ CUSTOM_ROUTES = (
     route_of(Operation(STREAM_EVENTS, stream_events)),
     route_of(Operation(ADD_DOCUMENT, add_document, reads_body=True)),
     route_of(Operation(EXPORT, export)),
+    route_of(Operation(EXPORT_TENANT, export_tenant)),
     route_of(Operation(IMPORT_DATA, import_data, reads_body=True)),
 )
-CUSTOM_ENDPOINTS = (STREAM_EVENTS, ADD_DOCUMENT, EXPORT, IMPORT_DATA)
+CUSTOM_ENDPOINTS = (STREAM_EVENTS, ADD_DOCUMENT, EXPORT, EXPORT_TENANT, IMPORT_DATA)

@@ -15,17 +15,16 @@ from dataclasses import replace
 from functools import partial
 from uuid import uuid4
 
-from opentelemetry import propagate, trace
 from starlette.datastructures import State
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from keeps.base.door import through
 from keeps.base.scope import DEFAULT_USER_ID
-from keeps.base.settings import Settings
+from keeps.base.settings import LOOPBACK, Settings
 from keeps.base.telemetry.logs import log
-from keeps.base.telemetry.traces import tracer
 from keeps.doors.server.bodies import limit_json_parts, limit_size
 from keeps.doors.server.custom_routes import IMPORT_DATA
 from keeps.doors.server.mounts import Mount
@@ -52,7 +51,6 @@ from keeps_client.errors import (
 from keeps_client.models.documents import MAX_FILE_BYTES
 from keeps_client.uploads import PATH as UPLOADS
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 _HOST = re.compile(r"[A-Za-z0-9._\-\[\]:]{1,255}")
@@ -61,6 +59,11 @@ _SINGLE = frozenset(
     b" if-match".split()
 )
 """Headers that may occur only once."""
+
+_FORWARDING = re.compile(
+    r"x-forwarded|forwarded$|via$|x-real-ip$|x-client-ip$|true-client-ip$|cf-|x-envoy-|x-amzn-|cdn-loop$|tailscale-"
+)
+"""Names of headers that proxies add."""
 
 
 class Edge:
@@ -86,8 +89,7 @@ class Edge:
         self._streams = streams
         self._wrong = WrongCredentials()
         self._proxies = TrustedProxies(settings.trusted_proxies)
-        log_requests = settings.log_level in ("debug", "info")
-        self._requests = RequestMetrics(state.metrics, self._proxies.client, log_requests=log_requests)
+        self._requests = RequestMetrics(state.metrics, self._proxies.client)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -102,10 +104,11 @@ class Edge:
         writer = ResponseWriter(scope, send, request_id, self._streams, self._state.byte_budget)
         self._requests.begin()
         try:
-            if self._traced:
-                await self._run_in_span(scope, headers, receive, writer)
-            else:
-                await self._run(scope, headers, receive, writer)
+            with through(self._state.door):
+                if self._traced:
+                    await self._run_in_span(scope, headers, receive, writer)
+                else:
+                    await self._run(scope, headers, receive, writer)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not writer.was_ended or task is None or task.uncancel():
@@ -118,8 +121,10 @@ class Edge:
     async def _run_in_span(
         self, scope: Scope, headers: dict[str, str], receive: Receive, writer: ResponseWriter
     ) -> None:
+        from opentelemetry import propagate, trace  # Of the extra otel.
+
         context = propagate.extract(headers)
-        with tracer().start_as_current_span(
+        with trace.get_tracer("keeps").start_as_current_span(
             scope["method"], context, kind=trace.SpanKind.SERVER, record_exception=False
         ) as span:
             await self._run(scope, headers, receive, writer)
@@ -140,7 +145,8 @@ class Edge:
             while where is not None and where.tb_next is not None:
                 where = where.tb_next
             place = f"{where.tb_frame.f_code.co_filename}:{where.tb_lineno}" if where else ""
-            log().error("defect", request_id=writer.request_id, error=type(error).__name__, place=place)
+            route, kind = route_label(scope), type(error).__name__
+            log().error("defect", request_id=writer.request_id, route=route, error=kind, place=place)
             await writer.problem(internal_problem(writer.request_id))
 
     async def _handle(self, scope: Scope, headers: dict[str, str], receive: Receive, writer: ResponseWriter) -> None:
@@ -159,11 +165,8 @@ class Edge:
             await JSONResponse(document)(scope, receive, writer.send)
             return
         authenticator: Authenticator = self._state.authenticator
-        if authenticator.mode == "none" and _host(headers.get("host", "")) not in LOOPBACK:
-            # Without credentials, a web page that resolves its own name to this machine must not get through.
-            raise ForbiddenError(
-                "without KEEPS_AUTH only requests to localhost are served; the Host header names another"
-            )
+        if authenticator.mode == "none":
+            self._check_local(scope, headers)
         check_origin(headers, self._allowed_origins)
         if route is not None and route.query_names is not None:
             check_query(scope, headers, route.query_names)
@@ -183,6 +186,25 @@ class Edge:
             scope["keeps.mount"] = mount.paths[0]
         return mount
 
+    def _check_local(self, scope: Scope, headers: dict[str, str]) -> None:
+        """Raise ForbiddenError for a request that did not begin on this machine. For servers without credentials."""
+        if _host(headers.get("host", "")) not in LOOPBACK:
+            # A web page that resolves its own name to this machine must not get through.
+            raise ForbiddenError(
+                "without KEEPS_AUTH, only requests to localhost are served; the Host header names another host"
+            )
+        if self._settings.proxy_without_auth:
+            return
+        sign = next(filter(_FORWARDING.match, headers), None)
+        if sign is None and scope["http_version"] == "1.0":  # nginx adds no header unless it is configured to
+            sign = "HTTP/1.0"
+        if sign is not None:
+            raise ForbiddenError(
+                f"this request came through a proxy ({sign}), and KEEPS_AUTH=none would let anyone who can reach the"
+                " proxy read every tenant; set KEEPS_AUTH=keys, or KEEPS_PROXY_WITHOUT_AUTH=true if the proxy admits"
+                " only trusted callers"
+            )
+
     async def _authenticate(self, scope: Scope, headers: dict[str, str], some_user: str | None) -> None:
         """Put the caller into the scope. Raises UnauthenticatedError, ForbiddenError."""
         address = self._proxies.client(scope)
@@ -193,12 +215,14 @@ class Edge:
         authenticator: Authenticator = self._state.authenticator
         try:
             caller = await authenticator.scope_of(headers, some_user=some_user, lookup=lookup)
-        except EndedCredentialError:
+        except EndedCredentialError as error:
+            scope["keeps.key_id"] = error.key_id
             raise
         except UnauthenticatedError:
             if credential := headers.get("authorization") or headers.get("x-api-key"):
                 self._wrong.count(address, credential)
             raise
+        scope["keeps.key_id"] = caller.key_id
         scope["keeps.scope"] = replace(caller, timezone=headers["x-timezone"]) if "x-timezone" in headers else caller
 
     def _limit(self, scope: Scope, headers: dict[str, str], receive: Receive) -> Receive:
@@ -207,7 +231,7 @@ class Edge:
         limit = MAX_FILE_BYTES + (1 << 20) if uploads else self._settings.max_body_bytes
         length = headers.get("content-length", "0")
         if len(length) > 20 or (length.isascii() and length.isdecimal() and int(length) > limit):
-            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes, this one {length[:20]}")
+            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes; this one has {length[:20]}")
         if not uploads and scope["path"] != IMPORT_DATA.path:  # of an import, each line is a JSON document
             receive = limit_json_parts(receive)
         key = headers.get("idempotency-key")

@@ -80,7 +80,7 @@ class OpenStreams:
                 log().error("streams could not be checked", error=type(error).__name__)
             for stream in list(self._streams):
                 if time.monotonic() - stream.checked_at > UNCHECKED_SECONDS:
-                    log().warning("a stream is ended, since nobody could check it")
+                    log().warning("closed a stream because its credentials could not be checked")
                     stream.end()
 
     async def _check_once(self, authenticator: Authenticator, database: Database) -> None:

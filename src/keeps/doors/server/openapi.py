@@ -13,7 +13,14 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
 from keeps import __version__
-from keeps.doors.server.custom_routes import ADD_DOCUMENT, CUSTOM_ENDPOINTS, EXPORT, IMPORT_DATA, STREAM_EVENTS
+from keeps.doors.server.custom_routes import (
+    ADD_DOCUMENT,
+    CUSTOM_ENDPOINTS,
+    EXPORT,
+    EXPORT_TENANT,
+    IMPORT_DATA,
+    STREAM_EVENTS,
+)
 from keeps.doors.server.examples import PARAMETERS, example_of
 from keeps.doors.server.parameters import IF_MATCH_PATTERN
 from keeps_client.endpoint import VERSION, Endpoint
@@ -25,24 +32,24 @@ Json = dict[str, Any]
 Part = tuple[Endpoint[Any, Any, Any], str]
 """An endpoint, and `body` or `answer`."""
 _ERRORS = {
-    "401": "No usable credentials (`unauthenticated`).",
+    "401": "Missing or invalid credentials (`unauthenticated`).",
     "403": "The role does not allow it (`forbidden`).",
-    "404": "Not there, or somebody else's (`not_found`).",
-    "409": "Another version is stored (`conflict`): with the current one.",
-    "413": "Too much at once (`payload_too_large`).",
-    "422": "The input breaks a rule (`validation_failed`).",
-    "429": "Too many requests (`rate_limited`): with `Retry-After`.",
-    "503": "Not available right now (`unavailable`).",
+    "404": "Does not exist, or belongs to another user (`not_found`).",
+    "409": "Another version is stored (`conflict`); the answer contains it.",
+    "413": "Request too large (`payload_too_large`).",
+    "422": "Invalid input (`validation_failed`).",
+    "429": "Too many requests (`rate_limited`), with `Retry-After`.",
+    "503": "Temporarily unavailable (`unavailable`).",
 }
 _DATABASE_ERRORS = {
-    "424": "The database that was asked did not answer as it should (`database_failed`).",
-    "501": "Needs a setting that is not made here (`not_configured`).",
+    "424": "The queried database failed (`database_failed`).",
+    "501": "Needs a setting that is missing (`not_configured`).",
 }
 _TEXT: Json = {"type": "string"}
 _PROBLEM: Json = {
     "type": "object",
     "title": "Problem",
-    "description": "An error, by RFC 9457.",
+    "description": "An error according to RFC 9457.",
     "required": ["type", "title", "status", "code", "detail", "request_id"],
     "properties": {
         **dict.fromkeys(("type", "title", "code", "detail", "request_id"), _TEXT),
@@ -55,7 +62,7 @@ _PROBLEM: Json = {
     "examples": [
         {
             "type": "urn:keeps:problem:not_found",
-            "title": "No such thing",
+            "title": "Not found",
             "status": 404,
             "code": "not_found",
             "detail": "no plan 'p'",
@@ -77,6 +84,7 @@ _CONTENT: Mapping[Part, Json] = {
     (STREAM_EVENTS, "answer"): {},
     (ADD_DOCUMENT, "body"): {"multipart/form-data": {"schema": _UPLOAD, "example": _UPLOAD_EXAMPLE}},
     (EXPORT, "answer"): _LINES,
+    (EXPORT_TENANT, "answer"): _LINES,
     (IMPORT_DATA, "body"): _LINES,
 }
 """Bodies and answers that are not JSON."""
@@ -85,14 +93,14 @@ _IDEMPOTENCY_KEY: Json = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
-    "description": "Sent again with the same body, a write is done once and answers the same for 24 hours.",
+    "description": "A repeated write with the same key and body runs once and returns the same response for 24 hours.",
 }
 _PUBLIC: Mapping[str, tuple[str, Json]] = {
     "health": (
-        "Report that the process answers. Never touches the database.",
+        "Report that the process answers. It does not use the database.",
         {"type": "object", "additionalProperties": _TEXT, "title": "Response Health Health Get"},
     ),
-    "ready": ("Report whether requests can be served, by asking the database. 503 when it does not answer.", {}),
+    "ready": ("Report whether requests can be served, with a query of the database. 503 when it does not answer.", {}),
     "metrics": ("Return Prometheus metrics.", {}),
 }
 """Description and schema of the routes that need no credentials."""
@@ -171,7 +179,9 @@ def _operation(endpoint: Endpoint[Any, Any, Any], contents: Mapping[Part, Json])
         success["content"] = content
     responses: Json = {str(endpoint.status): success}
     if endpoint.verb == "POST":
-        responses.setdefault("200", {**success, "description": "It was there already, or the answer of before."})
+        responses.setdefault(
+            "200", {**success, "description": "It already existed, or this is the stored answer of an earlier request."}
+        )
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     errors = _ERRORS | _DATABASE_ERRORS if endpoint.tag == "databases" else _ERRORS
     responses |= {status: {"description": text, "content": problem} for status, text in errors.items()}
@@ -184,6 +194,8 @@ def _operation(endpoint: Endpoint[Any, Any, Any], contents: Mapping[Part, Json])
     }
     if endpoint.doc:
         operation["description"] = endpoint.doc
+    if not endpoint.repeatable:
+        operation["x-keeps-repeatable"] = False  # clients send it at most once
     if parameters := _parameters(endpoint):
         operation["parameters"] = parameters
     if (content := contents.get((endpoint, "body"))) is not None:

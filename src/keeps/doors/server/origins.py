@@ -18,9 +18,9 @@ def check_origin(headers: Mapping[str, str], allowed: Collection[str]) -> None:
     if origin is not None:
         if origin in allowed or "*" in allowed or _same_host(origin, headers.get("host", "")):
             return
-        raise ForbiddenError("pages of another origin may not use this server; KEEPS_CORS_ORIGINS names those that may")
+        raise ForbiddenError("pages of another origin may not use this server; add the origin to KEEPS_CORS_ORIGINS")
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        raise ForbiddenError("pages of another site may not use this server; KEEPS_CORS_ORIGINS names those that may")
+        raise ForbiddenError("pages of another site may not use this server; add its origin to KEEPS_CORS_ORIGINS")
 
 
 def _same_host(origin: str, host: str) -> bool:

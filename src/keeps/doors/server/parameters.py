@@ -64,7 +64,7 @@ async def read_body(model: type[BaseModel], content: bytes, findings: list[Findi
         return model.model_validate_json(content)
     except ValidationError as error:
         if (count := error.error_count()) > MAX_READ_ERRORS:
-            findings.append(_finding("", f"{count:,} values do not fit; look at one of them"))
+            findings.append(_finding("", f"{count:,} values are invalid; check one of them first"))
         else:
             findings += error.errors(include_url=False, include_input=False)
     return None
@@ -92,7 +92,7 @@ def set_version(if_match: str, params: Any, body: Any) -> tuple[Any, Any]:
     if params is not None and VERSION in type(params).model_fields:
         return params.model_copy(update={VERSION: version}), body
     if body.expected_version not in (None, version):
-        raise ConflictError("If-Match and expected_version say different versions")
+        raise ConflictError("If-Match and expected_version name different versions")
     return params, body.model_copy(update={"expected_version": version})
 
 

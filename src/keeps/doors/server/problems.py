@@ -18,18 +18,19 @@ from keeps_client.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
-    "validation_failed": "The input breaks a rule",
-    "unauthenticated": "No usable credentials",
-    "forbidden": "Not allowed",
-    "not_found": "No such thing",
-    "conflict": "In conflict with what is stored",
-    "payload_too_large": "Too much at once",
+    "validation_failed": "Invalid input",
+    "unauthenticated": "Missing or invalid credentials",
+    "forbidden": "Forbidden",
+    "quota_exceeded": "Quota exceeded",
+    "not_found": "Not found",
+    "conflict": "Conflict with stored data",
+    "payload_too_large": "Request too large",
     "rate_limited": "Too many requests",
-    "query_refused": "Not a question that may be asked",
-    "database_failed": "The database that was asked did not answer",
-    "not_configured": "Not configured here",
-    "unavailable": "Not available right now",
-    "internal": "A defect of Keeps",
+    "query_refused": "Query refused",
+    "database_failed": "The queried database failed",
+    "not_configured": "Not configured",
+    "unavailable": "Temporarily unavailable",
+    "internal": "Internal error",
 }
 
 
@@ -67,7 +68,7 @@ def problem_of(error: KeepsError, request_id: str) -> Problem:
 
 def internal_problem(request_id: str) -> Problem:
     """Return the problem for an internal error, which only says where to find it in the log."""
-    return _problem("internal", 500, "a defect of Keeps; the log has it under this request_id", request_id)
+    return _problem("internal", 500, "a defect of Keeps; the log has the details under this request_id", request_id)
 
 
 def encode(problem: Problem) -> tuple[int, list[tuple[bytes, bytes]], bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from logging import DEBUG, INFO, WARNING
 
 from prometheus_client import Counter, Histogram
 from starlette.types import Scope
@@ -14,6 +15,8 @@ from keeps.doors.server.router import Route
 
 _PROBES = frozenset({"/health", "/ready", "/metrics"})
 """Paths that machines ask for every few seconds; successful requests are logged at `debug`."""
+_WARNED = frozenset({401, 429, 500, 503})
+"""Sign-ins that failed, callers over a limit and failures, which `KEEPS_LOG_LEVEL=warning` logs, too."""
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _RETRIEVAL = frozenset({"recall", "query_knowledge", "search_knowledge", "search_interactions", "get_relevant_skills"})
 """Operations whose duration is measured as retrieval."""
@@ -26,35 +29,40 @@ class RequestMetrics:
     `client_address`: returns the address of a request's client.
     """
 
-    def __init__(self, metrics: HttpMetrics, client_address: Callable[[Scope], str], *, log_requests: bool) -> None:
+    def __init__(self, metrics: HttpMetrics, client_address: Callable[[Scope], str]) -> None:
         self._metrics = metrics
         self._client_address = client_address
-        self._log_requests = log_requests
-        self._in_flight = 0
-        metrics.in_flight.set_function(lambda: self._in_flight)
         self._cache: dict[tuple[str, str, int], tuple[list[Counter], list[Histogram]]] = {}
 
     def begin(self) -> None:
-        self._in_flight += 1
+        self._metrics.in_flight.inc()
 
     def end(self, scope: Scope, status: int, seconds: float) -> None:
         route, method = route_label(scope), scope["method"] if scope["method"] in _METHODS else "OTHER"
-        self._in_flight -= 1
+        self._metrics.in_flight.dec()
         counters, histograms = self._metrics_of(method, route, status, scope)
         for counter in counters:
             counter.inc()
         for histogram in histograms:
             histogram.observe(seconds)
-        if self._log_requests:
-            self._log(scope, method, route, status, seconds)
+        self._log(scope, method, route, status, seconds)
 
     def _log(self, scope: Scope, method: str, route: str, status: int, seconds: float) -> None:
+        probe = scope["path"] in _PROBES and status < 400
+        level = WARNING if status in _WARNED else DEBUG if probe else INFO
+        logger = log()
+        if not logger.is_enabled_for(level):
+            return
         caller = scope.get("keeps.scope")
-        ids = {} if caller is None else {"tenant_id": caller.tenant_id, "user_id": caller.user_id}
-        if caller is not None and caller.agent_id is not None:
-            ids["agent_id"] = caller.agent_id
-        write = log().debug if scope["path"] in _PROBES and status < 400 else log().info
-        write(
+        about = {
+            "tenant_id": caller and caller.tenant_id,
+            "user_id": caller and caller.user_id,
+            "agent_id": caller and caller.agent_id,
+            "key_id": scope.get("keeps.key_id"),
+            "code": scope.get("keeps.code"),
+        }
+        logger.log(
+            level,
             "request",
             request_id=scope["keeps.request_id"],
             method=method,
@@ -62,7 +70,7 @@ class RequestMetrics:
             status=status,
             ms=round(seconds * 1e3, 2),
             address=self._client_address(scope),
-            **ids,
+            **{name: str(value) for name, value in about.items() if value is not None},
         )
 
     def _metrics_of(self, method: str, route: str, status: int, scope: Scope) -> tuple[list[Counter], list[Histogram]]:

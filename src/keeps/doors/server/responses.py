@@ -107,6 +107,7 @@ class ResponseWriter:
         """Send a problem. `challenge` says where to get credentials."""
         if self.status != 499:
             return  # the answer has begun: all that is left is to end it
+        self._scope["keeps.code"] = problem["code"]
         status, headers, body = encode(problem)
         if status == 401 and challenge is not None:
             header = (b"www-authenticate", f'Bearer resource_metadata="{challenge}"'.encode("latin-1", "replace"))

@@ -99,7 +99,7 @@ class Router:
         elif path.endswith("/") and self.at(shorter := path.rstrip("/")):
             await RedirectResponse(str(URL(scope={**scope, "path": shorter})))(scope, receive, send)
         else:
-            raise NotFoundError("no such path, or an id in it is no UUID; see /docs")
+            raise NotFoundError("no such path, or an id in it is not a UUID; see /docs")
 
     def _candidates(self, segments: list[str]) -> Iterator[dict[str, Route]]:
         for places in self._positions.get(len(segments), ()):
@@ -118,7 +118,7 @@ def _key(segments: list[str], places: tuple[int, ...]) -> str:
 
 def _method_not_allowed(scope: Scope, methods: list[str]) -> Response:
     allow = ", ".join(methods)
-    error = ValidationFailedError(f"this path has no {scope['method']}, but {allow}")
+    error = ValidationFailedError(f"this path does not support {scope['method']}, only {allow}")
     _, headers, body = encode({**problem_of(error, scope["keeps.request_id"]), "status": 405})
     response = Response(body, 405)
     response.raw_headers = [*headers, (b"allow", allow.encode())]

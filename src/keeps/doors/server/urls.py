@@ -39,7 +39,7 @@ def normalize_url(scope: Scope) -> None:
             for name, equals, value in pairs
         )
     if SLASH in scope["path"]:
-        raise ValidationFailedError("an id in a path cannot hold the control character U+001F")
+        raise ValidationFailedError("an id in a path cannot contain the control character U+001F")
     if b"%2f" in raw_path.lower():
         segments = raw_path.partition(b"?")[0].decode("latin-1").split("/")
         scope["path"] = "/".join(unquote(segment, errors="replace").replace("/", SLASH) for segment in segments)
@@ -59,9 +59,9 @@ def check_query(scope: Scope, headers: dict[str, str], known: Collection[str]) -
         if name and name not in known:
             names = ", ".join(sorted(known)) or "none"
             header = {"tenant_id": "X-Tenant-ID", "agent_id": "X-Agent-ID"}.get(name)
-            who = f"; the header {header} or the credential says who asks" if header else ""
+            who = f"; the header {header} or the credential identifies the caller" if header else ""
             raise ValidationFailedError(
-                f"unknown query parameter {name[:100]!r}; this route knows: {names}{who}",
+                f"unknown query parameter {name[:100]!r}; this route accepts: {names}{who}",
                 [{"field": name[:100], "message": "unknown query parameter"}],
             )
         pairs.append(pair)
