@@ -65,7 +65,7 @@ class Keeps:
         """Return the memory of `scope`. Cheap; call it wherever you need it."""
         if not isinstance(scope, Scope):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValidationFailedError(
-                f"memory() takes a Scope, not {type(scope).__name__}: keeps.memory(Scope(tenant_id={str(scope)[:64]!r},"
+                f"memory() needs a Scope, not {type(scope).__name__}: keeps.memory(Scope(tenant_id={str(scope)[:64]!r},"
                 " user_id=…))"
             )
         return LocalMemory(self, scope)
@@ -73,6 +73,22 @@ class Keeps:
     def service(self, kind: type[ServiceT]) -> ServiceT:
         """Return the service of a class, such as `keeps.service(EventService)`. Raises LookupError."""
         return self.core.get(kind)
+
+    async def warm(self) -> None:
+        """Load the models now, which otherwise takes one to three seconds of the first recall or context."""
+        from keeps.memory.context.router import ContextRouter
+
+        self.check_loop()
+        await self.service(ContextRouter).warm()
+
+    def check_loop(self) -> None:
+        """Raise ValidationFailedError in any event loop but the one in which this Keeps was opened."""
+        if asyncio.get_running_loop() is not self.loop:
+            raise ValidationFailedError(
+                "this Keeps was opened in another event loop, for example by an earlier asyncio.run(): open one in"
+                " each loop, or"
+                " pass the call to its loop with asyncio.run_coroutine_threadsafe(…, keeps.loop)"
+            )
 
     async def status(self) -> IndexStatus:
         """Return the state of the index: model, rows that wait for a vector, lag, counts."""
@@ -135,11 +151,11 @@ class LocalMemory(Memory):
 
     @property
     def admin(self) -> LocalAdmin:
-        """Administration of the tenant. No role is needed: the program has full access to the database anyway."""
+        """Administration of the tenant. Other tenants, and keys with more roles, need the role in the scope."""
         return LocalAdmin(self.keeps, self.scope)
 
     def idempotent(self, key: str) -> AbstractContextManager[None]:
-        """Do each write inside the block once under this key, for 24 hours: see `Memory.idempotent`."""
+        """Run each write inside the block once under this key, for 24 hours: see `Memory.idempotent`."""
         return repeatable(Request(checked_key(key), b"", writes_once=False))
 
     def for_user(self, user_id: str) -> LocalMemory:
@@ -149,7 +165,7 @@ class LocalMemory(Memory):
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> AsyncIterator[Event]:
-        """Yield events as they happen, in order, without end: those after number `after`, or new ones.
+        """Yield events as they happen, in order and endlessly: those after number `after`, or new ones.
 
         None is lost or repeated: store the `sequence` of the last one you handled, and subscribe after it.
         """
@@ -170,6 +186,7 @@ class LocalMemory(Memory):
         return await self.keeps.service(ProviderService).provider(self.scope, name, session)
 
     async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
+        self.keeps.check_loop()
         params, body = endpoint.split(fields)
         with one_write(endpoint.name, self.scope.agent_id, params, body):
             return await self.keeps.handlers[endpoint](self.scope, params, body)
@@ -189,11 +206,13 @@ class LocalAdmin(Admin):
         self._keeps = keeps
         self._scope = scope
 
-    async def export_lines(self, *, user_id: str | None = None) -> list[str]:
+    async def export_lines(self, *, user_id: str | None = None, tenant_id: str | None = None) -> list[str]:
         """Return the tenant's data, or one user's, as JSON lines."""
         from keeps.memory.transfer.service import TransferService
+        from keeps.store.access.part import scope_of_tenant
 
-        return [line.rstrip("\n") async for line in self._keeps.service(TransferService).export(self._scope, user_id)]
+        scope = self._scope if tenant_id is None else scope_of_tenant(self._scope, tenant_id)
+        return [line.rstrip("\n") async for line in self._keeps.service(TransferService).export(scope, user_id)]
 
     async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines with their ids; existing data stays as it is. With `dry_run` nothing is stored."""
@@ -202,6 +221,7 @@ class LocalAdmin(Admin):
         return await self._keeps.service(TransferService).import_lines(self._scope, lines, dry_run=dry_run)
 
     async def _do(self, endpoint: Endpoint[AnswerT, Any, Any], /, **fields: Any) -> AnswerT:
+        self._keeps.check_loop()
         params, body = endpoint.split(fields)
         with one_write(endpoint.name, self._scope.agent_id, params, body):
             return await self._keeps.handlers[endpoint](self._scope, params, body)

@@ -16,6 +16,7 @@ from keeps.memory.operations.part import PART as OPERATIONS
 from keeps.memory.providers.part import PART as PROVIDERS
 from keeps.memory.recall.part import ACCESS_PART as ACCESS_COUNTS
 from keeps.memory.recall.part import PART as RECALL
+from keeps.memory.requests.part import PART as REQUESTS
 from keeps.memory.transfer.part import PART as TRANSFER
 from keeps.part import Part
 from keeps.sources.databases.part import PART as DATABASES
@@ -36,6 +37,7 @@ PARTS: tuple[Part, ...] = (
     INDEXING,
     MEMORIES,
     RECALL,
+    REQUESTS,
     SESSIONS,
     PLANS,
     TASKS,

@@ -27,7 +27,7 @@ def read_name(cursor: str) -> str:
     try:
         return named("cursor", base64.urlsafe_b64decode(cursor.encode()).decode())
     except (ValueError, binascii.Error):
-        raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
+        raise ValidationFailedError("the cursor is not one that a page returned; start without it") from None
 
 
 def read_cursor(cursor: str) -> tuple[datetime, str]:
@@ -36,7 +36,7 @@ def read_cursor(cursor: str) -> tuple[datetime, str]:
         moment, name = json.loads(base64.urlsafe_b64decode(cursor.encode()))
         return datetime.fromisoformat(moment).astimezone(UTC), named("cursor", name)
     except (ValueError, TypeError, binascii.Error, AttributeError, OverflowError, RecursionError):
-        raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
+        raise ValidationFailedError("the cursor is not one that a page returned; start without it") from None
 
 
 def read_cursor_of_id(cursor: str | None) -> tuple[datetime, UUID] | None:
@@ -47,7 +47,7 @@ def read_cursor_of_id(cursor: str | None) -> tuple[datetime, UUID] | None:
     try:
         return moment, UUID(name)
     except ValueError:
-        raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
+        raise ValidationFailedError("the cursor is not one that a page returned; start without it") from None
 
 
 Place = tuple[float, str, str, str]
@@ -67,4 +67,4 @@ def read_place(cursor: str, order: str) -> Place:
             return float(rank), str(Decimal(age)), words, str(UUID(name))
     except (ValueError, TypeError, binascii.Error, AttributeError, OverflowError, RecursionError, InvalidOperation):
         pass
-    raise ValidationFailedError("cursor is not one that a page of this order gave; start without it")
+    raise ValidationFailedError("the cursor is not one that a page of this order returned; start without it")

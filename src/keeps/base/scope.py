@@ -49,6 +49,8 @@ class Scope:
     agent_bound: bool = False
     any_user: bool = False
     timezone: str | None = field(default=None, compare=False)
+    key_id: str | None = field(default=None, compare=False, repr=False)
+    """The API key of the caller, for the log."""
     acting_user: str | None = field(default=None, compare=False, repr=False)
     """The acting user, when the result belongs to the whole tenant."""
 
@@ -79,7 +81,7 @@ def shared(scope: Scope) -> Scope:
 def check_actor(scope: Scope) -> Scope:
     """Return the scope of a caller. Raises ForbiddenError for SHARED_USER_ID."""
     if scope.user_id == SHARED_USER_ID:
-        raise ForbiddenError(f"the user {SHARED_USER_ID!r} owns what the tenant shares; nobody acts as it")
+        raise ForbiddenError(f"the user {SHARED_USER_ID!r} owns what the tenant shares; nobody can act as it")
     return scope
 
 

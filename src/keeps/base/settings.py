@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, fields
 from functools import partial
 from ipaddress import ip_network
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from keeps_client.errors import ValidationFailedError
-from keeps_client.models.common import MAX_CONTENT_CHARACTERS
-from keeps_client.models.memories import Visibility
+from keeps_client.values import MAX_CONTENT_CHARACTERS, Visibility
 from keeps_client.zones import zone_of
 
 EMBEDDERS = ("local", "multilingual", "openai", "none", "onnx:FOLDER", "hub:NAME")
 RERANKERS = ("none", "local", "onnx:FOLDER", "hub:NAME")
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 OTHER_VARIABLES = frozenset(
@@ -30,62 +30,77 @@ OTHER_VARIABLES = frozenset(
     " database_to_ask cell_admins".split()
 )
 """Other environment variables, which the client, the commands and the tests read."""
+SECRETS = (
+    "database_url read_database_url worker_database_url redis_url jwt_secret secret_keys llm_api_key embedding_api_key"
+    " openai_api_key token admin_url cell_admins owner_password app_password".split()
+)
+"""Settings that a file may hold, named by the variable with `_FILE` at its end."""
 ABOUT = {
     "home": "folder of the embedded database",
     "database_url": "your own PostgreSQL, as `keeps_app`",
-    "read_database_url": "standbys of it for reads, with spaces between ([failover](../failover.md))",
-    "worker_database_url": "the same database past a pooler such as PgBouncer, for the worker, which listens",
-    "pool_size": "connections to the database",
+    "read_database_url": "standbys for reads, separated by spaces ([high availability](../failover.md))",
+    "worker_database_url": "the same database without a pooler such as PgBouncer, because the worker uses LISTEN",
+    "pool_size": "maximum number of connections to the database",
     "embedder": "the [model](../models.md): `local`, `multilingual`, `onnx:FOLDER`, `hub:NAME`, `openai`, or `none`",
-    "reranker": "a model that reads the best hits [together with the question](../models.md#a-reranker): `local`,"
+    "reranker": "model that reads the best hits [together with the question](../models.md#a-reranker): `local`,"
     " `onnx:FOLDER`, `hub:NAME`, or `none`",
-    "model_dir": "a folder with the pinned `model.onnx`",
-    "embedding_model": "for `openai`: the name of the model",
-    "embedding_base_url": "for `openai`: any server that speaks OpenAI's API",
-    "embedding_api_key": "for `openai`: its key",
-    "embedding_dimensions": "for `openai`: shorter vectors, where the model can",
-    "llm_base_url": "an LLM behind OpenAI's API, for better extraction (extra `openai`)",
-    "llm_model": "the name of the LLM",
-    "llm_api_key": "its key",
-    "llm_tokens_per_day": "what reading the conversations of a tenant may spend on it",
-    "session_hours": "how long [notes of a conversation](../layers.md) stay after its last exchange",
-    "max_content_characters": "how long a memory may be, at most 50,000",
-    "state_visibility": "of plans and task contexts that name none: `private`, or `tenant`, so that agents of several"
-    " users find each other's by id ([shared plans and tasks](../service.md#shared-plans-and-tasks))",
-    "default_ttl_days": "after so many days a memory expires for which nobody set an end",
-    "cleanup_interval_hours": "how often what has expired is removed",
-    "markdown_folder": "the [Markdown memory](../providers.md)",
-    "secret_keys": "keys that seal the credentials of [databases](../databases.md), and cookies of the console",
-    "databases_allow": "private networks, hosts and folders in which databases may be asked",
-    "host": "where `keeps serve` listens",
-    "port": "where `keeps serve` listens",
-    "auth": "who is believed: `none`, `jwt`, `keys`, `jwt+keys` ([access](../access.md))",
-    "jwt_secret": "for HS256, 32 bytes or more",
-    "jwks_url": "public keys for RS256 and ES256",
-    "jwt_issuer": "`iss` of tokens, checked where it is set",
-    "jwt_audience": "`aud` of tokens, checked where it is set",
-    "redis_url": "rate limits and notes, shared by all servers (extra `redis`); when it is away everything still works",
-    "cors_origins": "web pages that may ask, joined by commas",
-    "trusted_proxies": "addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, joined by"
-    " commas",
-    "reads_per_minute": "for each user, with credentials on",
-    "writes_per_minute": "for each user, with credentials on",
-    "max_body_bytes": "of a request",
-    "recall_megabytes": "memory of each process for ranking the memories of users who ask; the least recent go first",
+    "model_dir": "folder with the pinned `model.onnx`",
+    "embedding_model": "for `openai`: name of the model",
+    "embedding_base_url": "for `openai`: address of a server with OpenAI's API",
+    "embedding_api_key": "for `openai`: API key",
+    "embedding_dimensions": "for `openai`: length of the vectors, if the model supports it",
+    "llm_base_url": "address of an LLM with OpenAI's API, for [extraction](../llm.md) (extra `openai`)",
+    "llm_model": "name of the LLM",
+    "llm_api_key": "API key of the LLM",
+    "llm_tokens_per_day": "tokens that the LLM may use to read the conversations of a tenant",
+    "openai_upstream": "address of the model provider behind the [OpenAI-compatible proxy](../openai-proxy.md), such as"
+    " `https://api.openai.com/v1`; without it `/openai/v1` does not exist",
+    "openai_api_key": "API key of that provider",
+    "openai_budget_tokens": "maximum tokens of the context that the proxy adds to a request",
+    "session_hours": "hours that [notes of a conversation](../layers.md) stay after its last exchange",
+    "max_content_characters": "maximum length of a memory, at most 50,000",
+    "state_visibility": "default visibility of plans and task contexts: `private`, or `tenant`, which shares them by id"
+    " ([shared plans and tasks](../service.md#shared-plans-and-tasks))",
+    "default_ttl_days": "default time to live of a memory in days; none if not set",
+    "cleanup_interval_hours": "hours between removals of expired memories",
+    "markdown_folder": "folder of the [Markdown memory](../providers.md#markdown)",
+    "secret_keys": "keys that encrypt the credentials of [databases](../databases.md) and cookies of the console",
+    "databases_allow": "private networks, hosts and folders with databases that may be queried",
+    "host": "address that `keeps serve` listens on",
+    "port": "port that `keeps serve` listens on",
+    "auth": "accepted credentials: `none`, `jwt`, `keys`, `jwt+keys` ([access](../access.md))",
+    "jwt_secret": "secret for HS256, at least 32 bytes",
+    "jwks_url": "address of the public keys for RS256 and ES256",
+    "jwt_issuer": "required `iss` of tokens, if set",
+    "jwt_audience": "required `aud` of tokens, if set",
+    "redis_url": "optional Redis or Valkey for rate limits and notes of all servers (extra `redis`)",
+    "cors_origins": "origins of web pages that may use the server, separated by commas",
+    "trusted_proxies": "proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted: addresses and networks,"
+    " separated by commas",
+    "proxy_without_auth": "`true` serves requests from a [proxy](../proxy.md) even if `KEEPS_AUTH` is `none`",
+    "reads_per_minute": "reads per minute for each user, with authentication",
+    "writes_per_minute": "writes per minute for each user, with authentication",
+    "max_body_bytes": "maximum size of a request body",
+    "recall_megabytes": "memory in each process for ranking the memories of recently active users",
+    "request_log_days": "days of the [log of recalls and contexts](../console.md#the-log-of-requests), 0 to 90; 0 logs"
+    " nothing; 7 on the embedded database without KEEPS_AUTH, 0 otherwise",
+    "background_seconds": "seconds without requests after which the"
+    " [background process](../cli.md#the-background-process) ends; 0: commands open the database themselves",
     "webhooks_allow_private": "`true` lets [webhooks](../events.md) reach private addresses",
-    "timezone": "where users live if a call does not say: an IANA name such as `Europe/Berlin`"
+    "timezone": "time zone of users if a call names none, such as `Europe/Berlin`"
     " ([time zones](../context.md#time-zones))",
     "log_level": "`info` logs each request with its caller, `debug` also those for `/health`, `/ready` and `/metrics`",
-    "url": "the server that the SDK and the commands talk to (`--url`)",
-    "token": "the token or key for it (`--token`)",
-    "tenant_id": "who acts, for the SDK and the commands (`--tenant`)",
-    "user_id": "who acts (`--user`)",
-    "agent_id": "who acts (`--agent`)",
-    "config": "the file of settings, instead of `keeps.toml` in the home (`--config`)",
-    "admin_url": "PostgreSQL as its administrator, for `keeps migrate` and `keeps events replay --into`",
-    "cell_admins": "[cells](../cells.md) as their administrators, `NAME=URL` with spaces between, to move tenants",
-    "owner_password": "for `keeps migrate`; made up if not given",
-    "app_password": "for `keeps migrate`; made up if not given",
+    "url": "server for the SDK and the commands (`--url`)",
+    "token": "token or key for that server (`--token`)",
+    "tenant_id": "acting tenant, for the SDK and the commands (`--tenant`)",
+    "user_id": "acting user (`--user`)",
+    "agent_id": "acting agent (`--agent`)",
+    "config": "settings file to use instead of `keeps.toml` in the home (`--config`)",
+    "admin_url": "URL of PostgreSQL's administrator, for `keeps migrate` and `keeps events replay --into`",
+    "cell_admins": "administrators of [cells](../cells.md), `NAME=URL` separated by spaces, to move tenants",
+    "owner_password": "new password of `keeps_owner`, set by `keeps migrate`; migrations need none",
+    "app_password": "new password of `keeps_app`, set by `keeps migrate`. Without it, an existing role keeps its own,"
+    " and a new one gets a generated password, which is printed",
 }
 """Description of each setting for the reference, in Markdown with links relative to docs/reference."""
 SYSTEM_HOME = Path("/var/lib/keeps/default")
@@ -110,6 +125,9 @@ class Settings:
     llm_model: str = "gpt-4o-mini"
     llm_api_key: str | None = None
     llm_tokens_per_day: int = 1_000_000
+    openai_upstream: str | None = None
+    openai_api_key: str | None = None
+    openai_budget_tokens: int = 4_000
     session_hours: int = 24
     max_content_characters: int = MAX_CONTENT_CHARACTERS
     state_visibility: Visibility = "private"
@@ -129,14 +147,25 @@ class Settings:
     redis_url: str | None = None
     cors_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
+    proxy_without_auth: bool = False
     reads_per_minute: int = 600
     writes_per_minute: int = 100
     max_body_bytes: int = 8 << 20
     recall_megabytes: int = 256
+    request_log_days: int | None = None
     webhooks_allow_private: bool = False
+    background_seconds: int = 600
     timezone: str = "UTC"
     log_level: LogLevel = "info"
     otlp_endpoint: str | None = None
+
+    @property
+    def logged_days(self) -> int:
+        """Days for which recalls and contexts are logged. On by default only where one person asks on their machine."""
+        if self.request_log_days is not None:
+            return self.request_log_days
+        alone = self.database_url is None and self.auth in (None, "none") and self.host in LOOPBACK
+        return 7 if alone else 0
 
     def __repr__(self) -> str:
         """Omit passwords and keys."""
@@ -156,10 +185,11 @@ def load_settings(
     Raises ValidationFailedError naming the setting if its value is invalid.
     """
     environment = {**(os.environ if environment is None else environment), **(given or {})}
+    read_secret_files(environment)
     place = Path(home or environment.get("KEEPS_HOME") or _default_home())
     config = environment.get("KEEPS_CONFIG")
     if config and not Path(config).is_file():
-        raise ValidationFailedError(f"KEEPS_CONFIG names {config}, which is no file")
+        raise ValidationFailedError(f"KEEPS_CONFIG names {config}, which is not a file")
     path = Path(config) if config else place / "keeps.toml"
     file = _read_file(path)
     _check_names(environment, file, path)
@@ -179,13 +209,32 @@ def load_settings(
     }
     if "database_url" not in values and ("read_database_url" in values or "worker_database_url" in values):
         raise ValidationFailedError(
-            "KEEPS_READ_DATABASE_URL and KEEPS_WORKER_DATABASE_URL go with KEEPS_DATABASE_URL; an embedded database has"
+            "KEEPS_READ_DATABASE_URL and KEEPS_WORKER_DATABASE_URL need KEEPS_DATABASE_URL; an embedded database has"
             " no standbys"
         )
     if "embedding_base_url" not in values:  # Send the LLM's key to the LLM's address only.
         values["embedding_base_url"] = values.get("llm_base_url")
         values.setdefault("embedding_api_key", values.get("llm_api_key"))
     return Settings(home=place, otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None, **values)
+
+
+def read_secret_files(environment: MutableMapping[str, str]) -> None:
+    """Replace each `KEEPS_…_FILE` of SECRETS by the setting that the file holds. Raises ValidationFailedError."""
+    for name in SECRETS:
+        variable = f"KEEPS_{name.upper()}"
+        path = environment.pop(f"{variable}_FILE", None)
+        if not path:
+            continue
+        if environment.get(variable):
+            raise ValidationFailedError(f"{variable} and {variable}_FILE are both set; set one of them")
+        try:
+            text = Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not text"
+            raise ValidationFailedError(f"{variable}_FILE names {path}, which cannot be read: {reason}") from None
+        if not text:
+            raise ValidationFailedError(f"{variable}_FILE names {path}, which is empty")
+        environment[variable] = text
 
 
 def _model(name: str, value: str, *, known: tuple[str, ...]) -> str:
@@ -200,7 +249,9 @@ def _check_names(environment: Mapping[str, str], file: Mapping[str, object], pat
     settings = {field.name for field in fields(Settings)} - {"otlp_endpoint"}
     for name in file:
         if name not in settings - {"home"}:
-            raise ValidationFailedError(f"{path} sets {name}, which is no setting there{_meant(name, settings)}")
+            raise ValidationFailedError(
+                f"{path} sets {name}, which is not a setting of that file{_meant(name, settings)}"
+            )
     check_variables(environment)
 
 
@@ -211,7 +262,8 @@ def check_variables(environment: Mapping[str, str]) -> None:
         name = variable.removeprefix("KEEPS_").lower()
         if variable.startswith("KEEPS_") and name not in others and not variable.startswith("KEEPS_TEST_"):
             raise ValidationFailedError(
-                f"{variable} is no setting{_meant(name, others, 'KEEPS_') or '; names with KEEPS_ are those of Keeps'}"
+                f"{variable} is not a"
+                f" setting{_meant(name, others, 'KEEPS_') or '; the prefix KEEPS_ is reserved for Keeps'}"
             )
 
 
@@ -226,7 +278,11 @@ def _check_pairs(environment: Mapping[str, str], file: Mapping[str, object], pat
 
     A file could otherwise send the key of the environment to another address.
     """
-    for url, secret in (("llm_base_url", "llm_api_key"), ("embedding_base_url", "embedding_api_key")):
+    for url, secret in (
+        ("llm_base_url", "llm_api_key"),
+        ("embedding_base_url", "embedding_api_key"),
+        ("openai_upstream", "openai_api_key"),
+    ):
         places = [
             "the environment" if environment.get(f"KEEPS_{name.upper()}") else str(path) if file.get(name) else None
             for name in (url, secret)
@@ -262,7 +318,7 @@ def _networks(name: str, value: str) -> tuple[str, ...]:
             ip_network(network, strict=False)
         except ValueError:
             raise ValidationFailedError(
-                f"{name} names {network!r}, which is no address or network; write 10.0.0.0/8, 192.0.2.1"
+                f"{name} names {network!r}, which is not an address or network; write 10.0.0.0/8, 192.0.2.1"
             ) from None
     return networks
 
@@ -275,6 +331,16 @@ def _postgres(name: str, value: str) -> str:
     return value
 
 
+def _web_address(name: str, value: str) -> str:
+    from keeps.base.addresses import host_of  # Loads yarl, which commands do not need.
+
+    if host_of(value) is None or any(mark in value for mark in "?#"):
+        raise ValidationFailedError(
+            f"{name} is not an address for a base URL; write https://host/v1, without a user, a query or a fragment"
+        )
+    return value.rstrip("/")
+
+
 def _postgres_list(name: str, value: str) -> tuple[str, ...]:
     return tuple(_postgres(name, url) for url in value.split())
 
@@ -283,9 +349,9 @@ def _true_or_false(name: str, value: str) -> bool:
     return _one_of(name, value.lower(), known=Literal["true", "false"]) == "true"
 
 
-def _whole(name: str, value: str, *, most: int = 10_000) -> int:
-    if not (value.isascii() and value.isdecimal()) or not 1 <= int(value) <= most:
-        raise ValidationFailedError(f"{name} is {value!r}; it must be a whole number from 1 to {most:,}")
+def _whole(name: str, value: str, *, least: int = 1, most: int = 10_000) -> int:
+    if not (value.isascii() and value.isdecimal()) or not least <= int(value) <= most:
+        raise ValidationFailedError(f"{name} is {value!r}; it must be a whole number from {least} to {most:,}")
     return int(value)
 
 
@@ -321,10 +387,13 @@ _READERS: Mapping[str, Callable[[str, str], object]] = {
     "read_database_url": _postgres_list,
     "worker_database_url": _postgres,
     "pool_size": _whole,
+    "background_seconds": partial(_whole, least=0, most=86_400),
     "embedder": partial(_model, known=EMBEDDERS),
     "reranker": partial(_model, known=RERANKERS),
     "embedding_dimensions": _whole,
     "llm_tokens_per_day": partial(_whole, most=10**12),
+    "openai_upstream": _web_address,
+    "openai_budget_tokens": partial(_whole, least=50, most=200_000),
     "session_hours": partial(_whole, most=8_760),
     "max_content_characters": partial(_whole, most=MAX_CONTENT_CHARACTERS),
     "state_visibility": partial(_one_of, known=Visibility),
@@ -338,10 +407,12 @@ _READERS: Mapping[str, Callable[[str, str], object]] = {
     "auth": partial(_one_of, known=AuthMode),
     "cors_origins": _list,
     "trusted_proxies": _networks,
+    "proxy_without_auth": _true_or_false,
     "reads_per_minute": partial(_whole, most=10_000_000),
     "writes_per_minute": partial(_whole, most=10_000_000),
     "max_body_bytes": partial(_whole, most=1 << 30),
     "recall_megabytes": partial(_whole, most=1 << 20),
+    "request_log_days": partial(_whole, least=0, most=90),
     "webhooks_allow_private": _true_or_false,
     "timezone": _zone,
     "log_level": partial(_lower_one_of, known=LogLevel),

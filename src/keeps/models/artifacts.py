@@ -43,7 +43,7 @@ def find_model(model_dir: Path | None = None) -> Path:
         if not path.is_file():
             tried.append(f"{place}: no {path}")
         elif sha256_of(path) not in MODEL_SHA256:
-            tried.append(f"{place}: {path} is another file (its SHA-256 is not a pinned one)")
+            tried.append(f"{place}: {path} is a different file (its SHA-256 is not pinned)")
         else:
             return path
     raise NotConfiguredError(

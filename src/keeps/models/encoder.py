@@ -28,6 +28,7 @@ from keeps.models.models import Model
 from keeps.models.onnx import behind_others, open_onnx, processors
 from keeps.models.scripts import bare, is_written_in, scripts_of
 from keeps.models.token_vectors import DIMENSIONS
+from keeps.models.tokenizer import open_tokenizer
 from keeps_client.errors import NotConfiguredError
 
 _BATCH_TOKENS = 512
@@ -52,8 +53,6 @@ class Encoder:
     def __init__(
         self, load: Callable[[], Model], *, prefix: Literal["question", "text"], threads: int = 0, gently: bool = False
     ) -> None:
-        from tokenizers import Tokenizer
-
         self.model = load()
         self._prefix = self.model.question_prefix if prefix == "question" else self.model.text_prefix
         # For texts that are read alone, use one thread each; otherwise the model's own threads, which inherit the
@@ -62,21 +61,15 @@ class Encoder:
         behind = partial(ThreadPoolExecutor, thread_name_prefix="keeps-embedder-gentle", initializer=behind_others)
         self._gentle = behind(at_once) if gently else None
         self._run = self._when_idle(partial(_opened, self.model, own_threads))
-        try:
-            self._tokenizer: Any = Tokenizer.from_str(self.model.tokenizer)
-        except Exception as error:
-            raise NotConfiguredError(f"the tokenizer of {self.model.name} cannot be read: {error}") from None
-        self._tokenizer.no_truncation()
-        self._padding = int((self._tokenizer.padding or {}).get("pad_id", 0))
-        self._tokenizer.no_padding()
-        ends = self._tokenizer.encode("").ids
-        self._start, self._end = (ends[:1], ends[1:]) if len(ends) > 1 else ([], ends)
+        self._tokenizer = open_tokenizer(self.model.tokenizer, self.model.name)
+        self._start, self._end = self._tokenizer.start, self._tokenizer.end
+        self._padding = self._tokenizer.padding
         self._scripts = self.model.scripts
         self._projection: Floats | None = None
         self._common: Floats | None = None
         if self.model.centred:
             both = [prefix + text for prefix in (self.model.question_prefix, self.model.text_prefix) for text in COMMON]
-            piece_ids = [entry.ids for entry in self._tokenizer.encode_batch(both, add_special_tokens=False)]
+            piece_ids = [pieces.ids for pieces in self._tokenizer.encode(both)]
             (read,) = self._forward([piece_ids])
             self._common = np.mean([self._sentence(entry) for entry in read], axis=0)
 
@@ -111,10 +104,10 @@ class Encoder:
         """Return the windows to read, each with the index of its text."""
         size = self.model.window
         windows: list[tuple[int, _Window]] = []
-        for index, encoding in enumerate(self._tokenizer.encode_batch(read, add_special_tokens=False)):
-            for start in range(0, max(1, min(len(encoding.ids), max_windows * size)), size):
+        for index, pieces in enumerate(self._tokenizer.encode(read)):
+            for start in range(0, max(1, min(len(pieces.ids), max_windows * size)), size):
                 part = slice(start, start + size)
-                window = _Window(encoding.ids[part], encoding.offsets[part])
+                window = _Window(pieces.ids[part], pieces.offsets[part])
                 windows.append((index, window))
         return windows
 
@@ -125,7 +118,7 @@ class Encoder:
     def _reads(self, text: str) -> bool:
         """Return whether the model knows the script of half of a text's letters; true without letters."""
         if self._scripts is None:
-            self._scripts = scripts_of(self._tokenizer.get_vocab())
+            self._scripts = scripts_of(self._tokenizer.vocabulary)
         return is_written_in(text, self._scripts)
 
     def _when_idle(self, work: Callable[[], FoundT]) -> FoundT:
@@ -186,7 +179,7 @@ class Encoder:
                     self._fit()
                     projection = _projection_in(path)
             if projection is None:
-                raise NotConfiguredError(f"{path} cannot be written or read; is the disk full?")
+                raise NotConfiguredError(f"{path} cannot be written or read; check the disk space")
             self._projection = projection
         return projection
 
@@ -197,7 +190,7 @@ class Encoder:
         """
         pieces = sorted(
             number
-            for piece, number in self._tokenizer.get_vocab().items()
+            for piece, number in self._tokenizer.vocabulary.items()
             if len(word := bare(piece)) > 1 and word.isalnum() and not piece.startswith("[")
         )
         chosen = pieces[:: max(1, len(pieces) // _FITTED_ON)]

@@ -100,14 +100,14 @@ def read_files(folder: Path, setting: str, *, safetensors: bool) -> Files:
     Raises NotConfiguredError that states what is missing.
     """
     if not folder.is_dir():
-        raise NotConfiguredError(f"{setting} names {folder}, which is no folder")
+        raise NotConfiguredError(f"{setting} names {folder}, which is not a folder")
     names = (*_ONNX, _SAFE) if safetensors else _ONNX
     weights = next((folder / name for name in names if (folder / name).is_file()), None)
     if weights is None:
-        raise NotConfiguredError(f"{folder} holds no model: none of {', '.join(names)} is there")
+        raise NotConfiguredError(f"{folder} contains no model: none of {', '.join(names)} exists")
     tokenizer = folder / "tokenizer.json"
     if not tokenizer.is_file():
-        raise NotConfiguredError(f"{folder} holds no tokenizer.json: save the model with its fast tokenizer")
+        raise NotConfiguredError(f"{folder} contains no tokenizer.json: save the model with its fast tokenizer")
     config = _json(folder / "config.json")
     return Files(_name_of(folder), weights, _text(tokenizer), config, _longest(folder, config))
 
@@ -121,7 +121,7 @@ def read_model(folder: Path, kept: Path) -> Model:
     files = read_files(folder, "KEEPS_EMBEDDER", safetensors=True)
     if files.weights.name == _SAFE and files.config.get("model_type") not in BERTS:
         raise NotConfiguredError(
-            f"{folder}: safetensors are read of {', '.join(sorted(BERTS))}, not of"
+            f"{folder}: safetensors are supported for {', '.join(sorted(BERTS))}, not for"
             f" {files.config.get('model_type')!r}; export it to ONNX: optimum-cli export onnx --model NAME FOLDER"
         )
     name = files.name
@@ -206,7 +206,7 @@ def _with_own_words(model: Model, path: Path) -> Model:
         if field not in shapes or type(value) is not shapes[field]:
             raise ValidationFailedError(f"{path}: {field!r} is none of {', '.join(shapes)}, or of another type")
     if settings.get("pooling", "mean") not in ("mean", "cls") or not 8 <= settings.get("window", 8) <= 510:
-        raise ValidationFailedError(f"{path}: pooling is mean or cls, window from 8 to 510")
+        raise ValidationFailedError(f"{path}: pooling must be mean or cls, window from 8 to 510")
     if not _NAME.fullmatch(settings.get("name", model.name)):
         raise ValidationFailedError(f"{path}: a name has 1 to 100 letters, digits and signs of . _ @ / -")
     return replace(model, **settings)

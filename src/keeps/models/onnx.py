@@ -50,7 +50,7 @@ def open_onnx(weights: Path, graph: Path | None, threads: int) -> Callable[[Ids,
     output = next((node for node in outputs if len(node.shape) == 3), outputs[0]).name
     if unknown := wanted - {"input_ids", "attention_mask", "token_type_ids"}:
         raise NotConfiguredError(
-            f"{weights} wants {', '.join(sorted(unknown))}, which no model of the BERT family does"
+            f"{weights} needs the inputs {', '.join(sorted(unknown))}, which BERT-style models do not have"
         )
 
     def run(ids: Ids, mask: Ids, types: Ids) -> Floats:

@@ -29,7 +29,7 @@ The limit of OpenAI's models is 8,192 tokens.
 """
 MOST_DIMENSIONS = 16_000
 """PostgreSQL accepts no longer vectors."""
-NO_VECTORS = "the embedding server's answer is none of OpenAI's API"
+NO_VECTORS = "the embedding server's response does not have the format of OpenAI's API"
 KNOWN_DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 
 
@@ -96,7 +96,7 @@ class OpenAIEmbedder:
     async def _ask(self, texts: Sequence[str], seconds: float) -> list[Floats]:
         """Ask the server, unless it failed several times in a row: then it is asked again after a while."""
         if not self._breaker.lets_through():
-            raise UnavailableError("the embedding server did not answer lately; it is asked again in some seconds")
+            raise UnavailableError("the embedding server does not answer; it is skipped for some seconds")
         try:
             async with asyncio.timeout(seconds):
                 vectors = self._checked(await self._answer(texts), len(texts))
@@ -124,7 +124,7 @@ class OpenAIEmbedder:
         except self._errors.APIStatusError as error:
             kind = UnavailableError if error.status_code in PASSING or error.status_code >= 500 else _RefusedError
             raise kind(
-                f"the embedding server answered {error.status_code} for model {self._name}, after {RETRIES} retries"
+                f"the embedding server returned {error.status_code} for model {self._name}, after {RETRIES} retries"
             ) from None
         except self._errors.OpenAIError as error:
             raise UnavailableError(f"the embedding server cannot be reached ({type(error).__name__})") from None
@@ -140,16 +140,16 @@ class OpenAIEmbedder:
         except (AttributeError, TypeError, ValueError, OverflowError):
             raise UnavailableError(NO_VECTORS) from None
         if not numbered or vectors.ndim != 2:
-            raise UnavailableError(f"the embedding server answered {len(vectors)} vectors for {count} texts")
+            raise UnavailableError(f"the embedding server returned {len(vectors)} vectors for {count} texts")
         dimensions = vectors.shape[1]
         if dimensions != (self._seen or dimensions) or dimensions > MOST_DIMENSIONS:
             raise UnavailableError(
-                f"the embedding server answered vectors of {dimensions} numbers, where {self._seen or 'at most 16,000'}"
-                " were expected: is it another model under the same name?"
+                f"the embedding server returned vectors of {dimensions} numbers instead of"
+                f" {self._seen or 'at most 16,000'}: it may serve another model under the same name"
             )
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise UnavailableError("the embedding server answered numbers that are no direction")
+            raise UnavailableError("the embedding server returned an invalid vector")
         self.dimensions = self._seen = dimensions
         return list(vectors / lengths)
 

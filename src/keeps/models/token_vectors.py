@@ -23,6 +23,8 @@ ALONE = 262_144
 
 For more it uses threads on all processors, and waits for them if these are busy, for example with the database.
 """
+UNPACKED = 8_192
+"""Number of packed vectors that are unpacked at once, 4 MB."""
 
 
 def pack_tokens(vectors: Floats) -> bytes:
@@ -52,19 +54,26 @@ def similarities(query: Floats, rows: npt.NDArray[np.uint8]) -> Floats:
     `rows`: packed vectors, (n, TOKEN_BYTES).
     """
     cosines = np.empty((len(rows), len(query)), dtype=np.float32)
-    at_once = max(1, ALONE // (HALF * max(1, len(query))))
     # A byte is low + 16 high, so low · a + high · b is byte · a + high · (b - 16 a), which saves half of the unpacking.
     # Scale and offset are applied to the products, which are far fewer than the vectors' numbers.
     of_bytes, of_high = query[:, :HALF].T, (query[:, HALF:] - 16 * query[:, :HALF]).T
-    offset = 8 * query.sum(axis=1)
-    for start in range(0, len(rows), at_once):
-        some = rows[start : start + at_once, 1:]
-        products = some.astype(np.float32) @ of_bytes
-        products += (some >> 4).astype(np.float32) @ of_high
-        products -= offset
-        scales = rows[start : start + at_once, :1].astype(np.float32) / (255 * 7)
-        np.multiply(products, scales, out=cosines[start : start + at_once])
+    for start in range(0, len(rows), UNPACKED):
+        some = rows[start : start + UNPACKED, 1:]
+        high = (some >> 4).astype(np.float32)
+        cosines[start : start + UNPACKED] = products(some.astype(np.float32), of_bytes)
+        cosines[start : start + UNPACKED] += products(high, of_high)
+    cosines -= 8 * query.sum(axis=1)
+    cosines *= rows[:, :1].astype(np.float32) / (255 * 7)
     return cosines
+
+
+def products(left: Floats, right: Floats) -> Floats:
+    """Return the matrix product, (n, m), computed in the calling thread."""
+    products = np.empty((len(left), right.shape[1]), dtype=np.float32)
+    at_once = max(1, ALONE // max(1, right.size))
+    for start in range(0, len(left), at_once):
+        np.matmul(left[start : start + at_once], right, out=products[start : start + at_once])
+    return products
 
 
 def nearest_words(query: Floats, packed: npt.NDArray[np.uint8], counts: npt.NDArray[np.int64]) -> Floats:
@@ -85,4 +94,4 @@ def nearest_words(query: Floats, packed: npt.NDArray[np.uint8], counts: npt.NDAr
 
 def max_similarity(best: Floats, weights: Floats) -> npt.NDArray[np.float32]:
     """Return the MaxSim score of each memory: the weighted mean of `nearest_words`, about 0 to 1."""
-    return (np.einsum("ij,j->i", best, weights) / max(float(weights.sum()), 1e-9)).astype(np.float32)
+    return (np.vecdot(best, weights) / max(float(weights.sum()), 1e-9)).astype(np.float32)

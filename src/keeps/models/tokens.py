@@ -15,6 +15,7 @@ from cachetools import LRUCache
 
 from keeps.base.telemetry.logs import log
 from keeps.models.o200k import LongestMatchCounter
+from keeps.models.tokenizer import Tokenizer, open_tokenizer
 
 MOST_REMEMBERED = 200_000
 CHARACTERS_A_PIECE = 3
@@ -48,21 +49,16 @@ class WordPieceCounter:
     adds_up = True  # No piece crosses white space.
 
     def __init__(self) -> None:
-        self._tokenizer: Any = None
+        self._tokenizer: Tokenizer | None = None
 
     def count(self, texts: Sequence[str]) -> list[int]:
         if self._tokenizer is None:
-            from tokenizers import Tokenizer
-
             from keeps.models.artifacts import read_tokenizer
 
-            self._tokenizer = Tokenizer.from_str(read_tokenizer())
-            self._tokenizer.no_truncation()
-            self._tokenizer.no_padding()
-        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+            self._tokenizer = open_tokenizer(read_tokenizer(), self.name)
         return [
-            len(each.ids) + sum(len(run) // CHARACTERS_A_PIECE for run in _LONG.findall(text))
-            for each, text in zip(encodings, texts, strict=True)
+            len(pieces.ids) + sum(len(run) // CHARACTERS_A_PIECE for run in _LONG.findall(text))
+            for pieces, text in zip(self._tokenizer.encode(list(texts)), texts, strict=True)
         ]
 
 

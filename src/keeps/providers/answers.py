@@ -81,10 +81,10 @@ def checked_keys(answer: object) -> list[str]:
     """Return the checked result of `list_keys`."""
     keys = _list("list_keys", answer)
     if len(keys) > MAX_KEYS:
-        raise BadAnswerError(f"list_keys returned {len(keys):,} keys; at most {MAX_KEYS:,} are possible")
+        raise BadAnswerError(f"list_keys returned {len(keys):,} keys; the maximum is {MAX_KEYS:,}")
     for key in keys:
         if not isinstance(key, str) or not 1 <= len(key) <= 355:
-            raise BadAnswerError(f"list_keys returned {_kind(key)} that is no key of 1 to 355 characters")
+            raise BadAnswerError(f"list_keys returned {_kind(key)} that is not a key of 1 to 355 characters")
         try:
             check_storable(key)
         except ValueError as error:
@@ -102,7 +102,7 @@ def checked_bool(answer: object) -> bool:
 def checked_count(answer: object) -> int:
     """Return the checked result of `rebuild`."""
     if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < 1 << 63:
-        raise BadAnswerError(f"rebuild returned {_kind(answer)} that is no count")
+        raise BadAnswerError(f"rebuild returned {_kind(answer)} that is not a count")
     return answer
 
 
@@ -158,7 +158,7 @@ def _score(score: object) -> float:
     except (OverflowError, ValueError):
         number = math.inf
     if not math.isfinite(number):
-        raise BadAnswerError("search returned a score that is no finite number")
+        raise BadAnswerError("search returned a score that is not a finite number")
     return number
 
 

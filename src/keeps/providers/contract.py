@@ -47,7 +47,7 @@ class Filters:
             return given or Filters()
         if unknown := set(given) - FILTERS:
             raise ValidationFailedError(
-                f"unknown filter {sorted(unknown)[0]!r}; there are {', '.join(sorted(FILTERS))}"
+                f"unknown filter {sorted(unknown)[0]!r}; choose from {', '.join(sorted(FILTERS))}"
             )
         values: dict[str, Any] = dict(given)
         if values.get("content_types") is not None:
@@ -160,7 +160,8 @@ def writable_metadata(
         return {**(metadata or {}), "content_type": taken[0]}
     if (content_type or "fact") not in taken:
         raise ValidationFailedError(
-            f"the provider {capabilities.provider_id} takes no {content_type or 'fact'!r}; metadata.content_type must"
+            f"the provider {capabilities.provider_id} does not accept {content_type or 'fact'!r};"
+            " metadata.content_type must"
             f" be one of {', '.join(taken)}"
         )
     return metadata

@@ -1,4 +1,4 @@
-"""JSON logs on stderr: one line per event, with ids and numbers, never contents or secrets.
+"""Logs on stderr: one line per event, with ids and numbers, never contents or secrets. JSON unless it is a terminal.
 
 structlog is imported when something is first logged: it accounts for a tenth of the import time of Keeps.
 """
@@ -6,6 +6,7 @@ structlog is imported when something is first logged: it accounts for a tenth of
 from __future__ import annotations
 
 import logging
+import os
 import select
 import sys
 import threading
@@ -68,6 +69,20 @@ class PatientWriter:
         return bool(poll.poll(0))
 
 
+def _renderer() -> structlog.typing.Processor:
+    """Return what makes a line: prose for people at a terminal, JSON for anything else."""
+    import structlog
+
+    if not sys.stderr.isatty():
+        return structlog.processors.JSONRenderer()
+    # Values are quoted, so that none can move the cursor of the terminal.
+    return structlog.dev.ConsoleRenderer(
+        colors=not os.environ.get("NO_COLOR"),
+        repr_native_str=True,
+        exception_formatter=structlog.dev.plain_traceback,
+    )
+
+
 def configure_logs(level: LogLevel) -> None:
     """Set up structlog, and route the logs of libraries through it."""
     import structlog
@@ -80,7 +95,7 @@ def configure_logs(level: LogLevel) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     structlog.configure(
-        processors=[*shared, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()],
+        processors=[*shared, structlog.processors.format_exc_info, _renderer()],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", writer)),
         cache_logger_on_first_use=True,
@@ -91,7 +106,7 @@ def configure_logs(level: LogLevel) -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(),
+                _renderer(),
             ],
         )
     )
@@ -145,6 +160,6 @@ def _unconfigured() -> structlog.typing.FilteringBoundLogger:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(),
+            _renderer(),
         ],
     )

@@ -46,46 +46,78 @@ class Metrics:
         self.context_seconds = histogram("keeps_memory_context_seconds", "Time to fill a context.", buckets=BUCKETS)
         self.context_tokens = histogram("keeps_memory_context_tokens", "Tokens of a context.", buckets=TOKEN_BUCKETS)
         self.context_sections = counter("keeps_memory_context_sections", "Contexts that showed a section.", ["section"])
-        self.context_degraded = counter("keeps_memory_context_degraded", "Contexts made without some source.")
-        self.documents = counter("keeps_memory_documents", "Documents that were sent.", ["format", "outcome"])
+        self.context_degraded = counter("keeps_memory_context_degraded", "Contexts in which a source failed.")
+        self.documents = counter("keeps_memory_documents", "Uploaded documents.", ["format", "outcome"])
         self.document_passages = counter(
-            "keeps_memory_document_passages", "Passages of documents, new and known.", ["outcome"]
+            "keeps_memory_document_passages", "Passages of documents, new and existing.", ["outcome"]
         )
         self.document_seconds = histogram(
             "keeps_memory_document_parse_seconds",
-            "Time to read a document in its own process, the wait included.",
+            "Time to read a document in its own process, including the wait.",
             ["format"],
             buckets=JOB_BUCKETS,
         )
-        self.queries = counter("keeps_memory_database_queries", "Questions to databases.", ["dialect", "outcome"])
-        self.cache = counter("keeps_memory_cache_requests", "What caches were asked.", ["cache", "result"])
-        self.llm_calls = counter("keeps_llm_calls", "Questions to the LLM.", ["job", "success"])
+        self.queries = counter("keeps_memory_database_queries", "Queries of databases.", ["dialect", "outcome"])
+        self.cache = counter("keeps_memory_cache_requests", "Cache lookups.", ["cache", "result"])
+        self.llm_calls = counter("keeps_llm_calls", "Calls of the LLM.", ["job", "success"])
         self.llm_tokens = counter("keeps_llm_tokens", "Tokens that the LLM counted.", ["job"])
         self.embedding_waiting = summed(
             "keeps_embedding_queue_texts", "Texts that wait for the embedding model.", ["kind"]
         )
         self.embedding_seconds = histogram(
-            "keeps_embedding_seconds", "Time until texts were embedded, the wait included.", ["kind"], buckets=BUCKETS
+            "keeps_embedding_seconds", "Time to embed texts, including the wait.", ["kind"], buckets=BUCKETS
         )
-        self.rerankings = counter(
-            "keeps_rerankings", "Questions that the reranker was asked, by what came of it.", ["outcome"]
-        )
+        self.rerankings = counter("keeps_rerankings", "Questions for the reranker, by outcome.", ["outcome"])
         self.reranking_seconds = histogram(
             "keeps_reranking_seconds",
-            "Time until the best hits were read together with their question, the wait included.",
+            "Time of the reranker, including the wait.",
             buckets=BUCKETS,
         )
         self.deliveries = counter("keeps_webhook_deliveries", "Events sent to webhooks.", ["outcome"])
         self.delivery_lag = histogram(
-            "keeps_webhook_delivery_lag_seconds", "From an event until a webhook took it.", buckets=LAG_BUCKETS
+            "keeps_webhook_delivery_lag_seconds",
+            "Time from an event to its delivery to a webhook.",
+            buckets=LAG_BUCKETS,
         )
-        self.webhooks_behind = latest("keeps_webhooks_behind", "Webhooks with events still to send.")
-        self.webhook_lag = latest("keeps_webhook_lag_seconds", "Age of the oldest event still to send.")
+        self.webhooks_behind = latest("keeps_webhooks_behind", "Webhooks with unsent events.")
+        self.webhook_lag = latest("keeps_webhook_lag_seconds", "Age of the oldest unsent event.")
         self.jobs_queued = latest("keeps_memory_jobs_queued", "The worker's queue, by status.", ["status"])
         self.storage = latest("keeps_memory_storage_bytes", "Size of the database.")
         self.pool = summed("keeps_db_pool_connections", "Database connections, by state.", ["state"])
         self.pending = latest("keeps_memory_index_pending", "Memories and items that wait for their vectors.")
-        self.lag = latest("keeps_memory_index_lag_seconds", "Age of the oldest that waits.")
+        self.lag = latest(
+            "keeps_memory_index_lag_seconds", "Age of the oldest memory or item that waits for its vector."
+        )
+        self.state = StateMetrics(self.registry)
+
+
+class StateMetrics:
+    """Metrics of the databases, disks and backups that an engine uses."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        latest = partial(_latest, registry=registry)
+        self.database_up = latest("keeps_database_up", "1 if the database of a cell answers, else 0.", ["cell"])
+        self.disk_free = latest(
+            "keeps_disk_free_bytes", "Free disk of an embedded database (home) and of its backups.", ["cell", "place"]
+        )
+        self.backup_made = latest(
+            "keeps_backup_last_timestamp_seconds",
+            "Unix time at which the last backup ended; 0 without one. Absent without `keeps backup on`.",
+            ["cell"],
+        )
+        self.backup_verified = latest(
+            "keeps_backup_verified_timestamp_seconds",
+            "Unix time of the last `keeps backup verify`; 0 without one.",
+            ["cell"],
+        )
+        self.backup_good = latest(
+            "keeps_backup_verified_good", "1 if the last `keeps backup verify` found no fault, else 0.", ["cell"]
+        )
+        self.log_segments = latest(
+            "keeps_backup_log_waiting_segments", "Segments of the log that wait for the backup folder.", ["cell"]
+        )
+        self.log_bytes = latest("keeps_backup_log_waiting_bytes", "Bytes of these segments.", ["cell"])
+        self.log_seconds = latest("keeps_backup_log_waiting_seconds", "Age of the oldest of these segments.", ["cell"])
 
 
 class HttpMetrics:
@@ -100,7 +132,7 @@ class HttpMetrics:
             registry=self.registry,
         )
         self.retrieval = Histogram(
-            "keeps_memory_retrieval_seconds", "Time to answer a question.", buckets=BUCKETS, registry=self.registry
+            "keeps_memory_retrieval_seconds", "Time of a recall or context.", buckets=BUCKETS, registry=self.registry
         )
         self.requests = Counter(
             "keeps_http_requests", "HTTP requests.", ["method", "route", "status"], registry=self.registry
@@ -113,3 +145,29 @@ class HttpMetrics:
             registry=self.registry,
         )
         self.in_flight = _summed("keeps_http_requests_in_flight", "Requests being answered.", registry=self.registry)
+        self.proxy = ProxyMetrics(self.registry)
+
+
+class ProxyMetrics:
+    """Metrics of the OpenAI-compatible proxy."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        counter = partial(Counter, registry=registry)
+        self.contexts = counter(
+            "keeps_openai_contexts",
+            "Requests to the proxy, by what happened to their context: `added`, `empty`, `failed`, `slow`, or `skipped`"
+            " (no text of a user).",
+            ["outcome"],
+        )
+        self.exchanges = counter(
+            "keeps_openai_exchanges",
+            "Exchanges of the proxy: `stored`, `failed`, or `dropped` (too many waited).",
+            ["outcome"],
+        )
+        self.calls = counter(
+            "keeps_openai_upstream_calls",
+            "Calls of the model provider: `ok`, `refused` (4xx), `failed` (5xx), `unreachable`, `timeout`, `broken`"
+            " (ended early), or `left` (the client disconnected).",
+            ["outcome"],
+        )
+        self.open = _summed("keeps_openai_upstream_open", "Calls of the model provider in progress.", registry=registry)

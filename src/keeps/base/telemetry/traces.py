@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from opentelemetry import trace
-
 from keeps_client.errors import NotConfiguredError
 
 
@@ -12,19 +10,15 @@ def configure_traces(endpoint: str | None, version: str) -> None:
     if endpoint is None:
         return
     try:
+        from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise NotConfiguredError(
-            "OTEL_EXPORTER_OTLP_ENDPOINT needs the packages of the extra otel: pip install opentelemetry-sdk"
-            " opentelemetry-exporter-otlp-proto-http"
+            "OTEL_EXPORTER_OTLP_ENDPOINT needs the packages of an extra: pip install 'keeps[otel]'"
         ) from None
     provider = TracerProvider(resource=Resource.create({"service.name": "keeps", "service.version": version}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
-
-
-def tracer() -> trace.Tracer:
-    return trace.get_tracer("keeps")

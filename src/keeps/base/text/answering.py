@@ -212,6 +212,11 @@ _ONCE = re.compile(
 )
 _CLAUSE = re.compile(r", (?:and|but) |[,;] | and | but | – | - ")
 _REASON = re.compile(r"(?:i|i'm|i've|my|because|since|so that|so i|as i|they|it|that|thanks|thank you|you)\b")
+_ASKED_POLITELY = re.compile(
+    r"^(?:(?:please|and|also),? )?(?:can|could|would) you (?=.*\b(?:always|never|from now on|from here on|going"
+    r" forward|in (?:the )?future)\b)(?P<wish>[^?]+)\?$"
+)
+"""A standing wish in the form of a question. Without a word such as "always", it is a request for one answer."""
 MOST_WORDS_AROUND = 4
 
 
@@ -220,6 +225,8 @@ def wishes_how_to_answer(sentence: str) -> bool:
     if len(sentence) > MAX_CHARACTERS:
         return False
     plain = " ".join(sentence.casefold().replace("’", "'").split()).strip(" .!…")
+    if polite := _ASKED_POLITELY.match(plain):
+        plain = polite["wish"].strip()
     if not plain or _ONCE.search(plain):
         return False
     if _is_wish(plain):

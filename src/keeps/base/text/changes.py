@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from keeps.base.text.names import DAYS, MONTHS
 from keeps.base.text.words import language_of, terms_of
 
 ALIKE, QUITE_ALIKE = 0.45, 0.55
@@ -64,12 +65,18 @@ _PLACES = (
     ),
     re.compile(
         r"\b(?:i(?:['’](?:m|ve)| am)? (?:(?:now|just|currently) )?(?:work(?:ing)? (?:at|for|as)|changed jobs?"
-        r"|started (?:at|as)|employed)|ich (?:arbeite|bin jetzt) (?:bei|als)|trabajo (?:en|de|como)|je travaille"
-        r" (?:chez|à|comme))\b",
+        r"|started (?:(?:at|as)|(?:a|my) (?:new )?job|working (?:at|for|as))|employed)"
+        r"|ich (?:arbeite|bin jetzt) (?:bei|als)|trabajo (?:en|de|como)|je travaille (?:chez|à|comme))\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:i(?:['’]m| am|['’]ve (?:gone|turned|been)| (?:went|became|turned))|ich bin|soy|je suis)"
+        r" (?:(?:now|an?|strictly|mostly|jetzt|ahora|maintenant|eine?) ){0,2}"
+        r"(?:vegan\w{0,3}|vegetari\w{1,5}|pescatarian|flexitarian|végan\w{0,2}|végétari\w{1,5})\b",
         re.IGNORECASE,
     ),
 )
-"""Statements of where the user lives, and of where the user works: each holds until the next."""
+"""Statements of where the user lives, where the user works, and of the user's diet: each holds until the next."""
 _WORD = re.compile(r"[^\W_]+(?:['’.,:-][^\W_]+)*")
 _SUBJECT = re.compile(
     r"^\W*(?:(?:oh|so|well|ok|and|but|btw|also|no)\W+)?"
@@ -108,6 +115,8 @@ _DETERMINERS = frozenset(
     "the my our your his her their der die das mein meine unser unsere el la los las mi mis nuestro nuestra le les mon"
     " ma mes notre nos".split()
 )
+_HAS = frozenset("has have hat habe haben tiene tengo tienen".split())
+_TIMES = frozenset(name for names in (*DAYS, *MONTHS) for name in names)
 _VERBS = frozenset("is are was were am has have had does did ist sind war hat es está era est sont était".split())
 
 
@@ -193,7 +202,7 @@ def may_change_something(text: str) -> bool:
 
 def _contrast(older: Stated, newer: Stated) -> bool:
     """Return whether two statements have different subjects, or say of different ones of a kind."""
-    if _begin_with_others(older, newer):
+    if _begin_with_others(older, newer) or _have_another(older, newer):
         return True
     if not older.subject:
         return False
@@ -219,6 +228,18 @@ def _begin_with_others(older: Stated, newer: Stated) -> bool:
     return are_names or (start == 1 and older.words[0] in _DETERMINERS)
 
 
+def _have_another(older: Stated, newer: Stated) -> bool:
+    """Return whether a subject has another thing as well: "The flat has a balcony", "The flat has two bedrooms"."""
+    at = next((place for place, word in enumerate(older.words) if word in _HAS), None)
+    if at is None or older.words[: at + 1] != newer.words[: at + 1] or newer.changes:
+        return False
+    return not _after(older, at) & _after(newer, at)
+
+
+def _after(stated: Stated, at: int) -> frozenset[str]:
+    return _content(" ".join(stated.words[at + 1 :]), language_of(stated.text))
+
+
 def _is_name(text: str, word: str) -> bool:
     return word[0].isalpha() and f" {word.capitalize()}" in text
 
@@ -242,7 +263,9 @@ def _differ_in_value(older: list[str], newer: list[str]) -> bool | None:
         for tag, start, end, other_start, other_end in pieces
         if tag == "replace" and (_says(older[start:end]) or _says(newer[other_start:other_end]))
     ]
-    if len(differing) != 1:
+    # A new appointment has another day and another time.
+    at_another_time = all(_is_time(before) and _is_time(after) for _, before, after in differing)
+    if not differing or (len(differing) > 1 and not at_another_time):
         return False
     start, before, after = differing[0]
     if _VERBS.intersection(older[start + len(before) :]):
@@ -258,6 +281,10 @@ def _differ_in_value(older: list[str], newer: list[str]) -> bool | None:
 
 def _says(words: list[str]) -> bool:
     return any(word not in _FUNCTION_WORDS for word in words)
+
+
+def _is_time(words: list[str]) -> bool:
+    return any(word in _TIMES or _has_digit(word) for word in words)
 
 
 def _has_digit(word: str) -> bool:

@@ -132,10 +132,12 @@ def lasting_kind(text: str) -> str | None:
     """
     for sentence in split_sentences(text[:MOST_CHARACTERS]):
         plain = " ".join(sentence.split()).replace("’", "'")
-        if len(plain) < 8 or plain.endswith("?"):
+        if len(plain) < 8:
             continue
         if wishes_how_to_answer(plain):
             return "instruction"
+        if plain.endswith("?"):
+            continue
         folded = fold(plain)
         for kind, cue in _KINDS:
             if not cue.search(folded):

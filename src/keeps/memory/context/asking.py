@@ -109,7 +109,7 @@ class Asker:
     async def notes(self, asking: Asking, reads: Reads) -> SessionNotes | None:
         assert asking.request.session_id is not None
         rows = await asyncio.shield(reads.rows)
-        return self._exchanges.notes_from(asking.request.session_id, rows.notes, rows.messages(), asking.now)
+        return await self._exchanges.notes_from(asking.request.session_id, rows.notes, rows.messages(), asking.now)
 
     async def last(self, reads: Reads) -> Last | None:
         """Return the subject of the last conversation, for a conversation that has just begun."""

@@ -213,8 +213,18 @@ class Filler:
         rest = Gathered(pinned.rest(items, stable_items))
         request = asking.request.model_copy(update={"budget_tokens": budget - taken})
         less = Asking(asking.scope, request, asking.now, asking.zone)
-        volatile = self.fill(less, read, rest, said, chosen=True)[0].text
-        return result.model_copy(update={"stable": stable, "volatile": volatile})
+        volatile = self.fill(less, read, rest, said, chosen=True)[0]
+        stable_ids = {item.memory_id for item in stable_items if item.memory_id is not None}
+        return result.model_copy(
+            update={
+                "stable": stable,
+                "stable_tokens": taken,
+                "stable_items": tuple(map(_told, stable_items)),
+                "volatile": volatile.text,
+                "volatile_tokens": volatile.tokens,
+                "left_out": tuple(item for item in result.left_out if item.memory_id not in stable_ids),
+            }
+        )
 
     def _count(self, items: Sequence[Item]) -> None:
         """Set the tokens of items that have none yet, including the line break that ends each."""

@@ -33,8 +33,8 @@ SOURCE_SECONDS = 2.0
 DATES_SECONDS = 0.5
 COUNTED = 10
 """Number of shown memories that count as read; memories that only fill the budget keep fading."""
-NOTHING_STORED = "Nothing that is remembered speaks of this question."
-NOT_SURE = "Perhaps nothing that is remembered answers this question."
+NOTHING_STORED = "No stored memory is about this question."
+NOT_SURE = "The stored memories may not answer this question."
 NEAREST = 5
 """Number of memories shown if probably none answers the question: the answer may still be among them."""
 CHARACTERS_ON_LOOP = 50_000
@@ -86,6 +86,11 @@ class ContextRouter:
         await self._texts.close()
         await self._dates.close()
 
+    async def warm(self) -> None:
+        """Load the embedding model and the tokenizer, which takes time once."""
+        await self._asker.warm()
+        await self._filler.warm()
+
     async def context(self, scope: Scope, request: ContextRequest) -> ContextResult:
         """Return the context for the prompt of `request.query`: Markdown within the budget, and how it was chosen."""
         started = time.perf_counter()
@@ -97,8 +102,7 @@ class ContextRouter:
         read_ms = (time.perf_counter() - started) * 1e3
         if read.asks and "temporal" not in read and signals.looks_foreign(request.query):
             read = await self._foreign(asking, read)
-        await self._asker.warm()
-        await self._filler.warm()
+        await self.warm()
         waiting = time.perf_counter()
         answers = await self._ask_sources(asking, read)
         answered = time.perf_counter()
@@ -148,7 +152,7 @@ class ContextRouter:
             memories = [answer.model_copy(update={"hits": answer.hits[:NEAREST]}) for answer in memories]
         opening = ""
         if temporal is not None and not temporal.hits and read.since is not None and read.until is not None:
-            opening = f"{span_name(read.since, read.until, asking.zone)} nothing was said that is remembered."
+            opening = f"{span_name(read.since, read.until, asking.zone)} there are no stored memories."
         if unknown:
             opening = NOT_SURE if any(answer.hits for answer in memories) else NOTHING_STORED
         best, first = (

@@ -25,11 +25,11 @@ from keeps_client.models.context import SectionName
 TITLES: dict[SectionName, str] = {
     "session": "This conversation so far",
     "long_term": "What is known",
-    "temporal": "From the time asked about",
+    "temporal": "From the time in question",
     "skills": "How to act",
     "activity": "What the agent did",
-    "knowledge": "What can be looked up",
-    "conversations": "Said in conversations",
+    "knowledge": "Available sources",
+    "conversations": "From conversations",
     "documents": "From documents",
 }
 ACTIVITIES = ("daily_log", "recipe", "task", "heartbeat", "summary")

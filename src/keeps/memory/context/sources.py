@@ -110,4 +110,4 @@ class SourceService:
         try:
             return await self._memories.forget(scope, None, NAMESPACE, name, hard=False)
         except NotFoundError:
-            raise NotFoundError(f"no source {name!r} of yours") from None
+            raise NotFoundError(f"you have no source {name!r}") from None

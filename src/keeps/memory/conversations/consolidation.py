@@ -36,7 +36,7 @@ QUERIES = Statements("keeps.memory.conversations")
 JOB = "sessions"
 AT_ONCE = 20
 READ_MESSAGES, KNOWN_FACTS = 60, 40
-ASKED_AGAIN = timedelta(minutes=30)
+RETRY_DELAY = timedelta(minutes=30)
 WAITED = timedelta(days=3)
 """Time after the expiry of its notes that a conversation waits for an unavailable LLM; then rules must suffice."""
 
@@ -70,7 +70,7 @@ class SessionConsolidation:
         await promotion.promote_user(self._database, scope, run)
 
     async def _consolidate(self, scope: Scope, run: Run, agent_id: str, notes: SessionNotes) -> None:
-        read = await self._read(scope, run, notes.session_id, agent_id)
+        read = await self._read(scope, run, notes, agent_id)
         if isinstance(read, datetime) and run.now < notes.expires_at + WAITED:
             async for attempt in self._database.writing(scope):
                 async with attempt as tx:
@@ -122,18 +122,19 @@ class SessionConsolidation:
         return facts
 
     async def _read(
-        self, scope: Scope, run: Run, session_id: str, agent_id: str
+        self, scope: Scope, run: Run, notes: SessionNotes, agent_id: str
     ) -> tuple[list[tuple[Read, UUID, Note]], str] | datetime:
         """Return the facts and the summary that the LLM extracts from the last messages; empty without an LLM.
 
-        While the LLM is unavailable or the day's budget is used up, return the time of the next attempt instead.
+        While the LLM is unavailable or the day's budget is used up, return the time of the next attempt instead: after
+        each failure half as late again as the conversation is old.
         """
         if self._chat is None:
             return [], ""
         day = run.now.date()
         async with self._database.scoped(scope) as tx:
             spent = await spent_on(tx, day, JOB)
-            stored_messages = await sessions.messages(tx, session_id, READ_MESSAGES, agent_id)
+            stored_messages = await sessions.messages(tx, notes.session_id, READ_MESSAGES, agent_id)
             rows = await tx.fetch(QUERIES["facts_known"], scope.tenant_id, scope.user_id, NAMESPACE, KNOWN_FACTS)
         if spent >= self._tokens_a_day:
             run.counts["over_llm_budget"] += 1
@@ -144,9 +145,9 @@ class SessionConsolidation:
                 self._chat.of(scope), [note for _, note in stored_messages], known_facts
             )
         except KeepsError as error:
-            log().warning("the LLM did not read a conversation; it is asked again later", error=error.code)
+            log().warning("the LLM did not read a conversation; the job retries later", error=error.code)
             run.counts["llm_away"] += 1
-            return run.now + ASKED_AGAIN
+            return run.now + max(RETRY_DELAY, (run.now - notes.updated_at) / 2)
         return [(fact, *stored_messages[fact.position]) for fact in extracted], summary
 
 

@@ -98,8 +98,20 @@ _CAPITAL = r"[^\W\d_a-zß-öø-ÿ]"
 """A letter other than the lower-case Latin ones: Łódź and Örebro are names, too."""
 _NAME = rf"{_CAPITAL}[\w'’-]{{1,40}}"
 _PLACE = rf"(?:[Tt]he )?(?:(?:St|Mt|Ft)\. ?)?{_NAME}(?:(?:[ ,]{{1,2}}| (?:of|de|am|on|upon|an der) ){_NAME}){{0,3}}"
-_COMPANY = rf"{_CAPITAL}[\w&'’-]{{0,40}}(?:(?: (?:of|and|&|de) | ){_CAPITAL}[\w&'’-]{{0,40}}){{0,4}}"
+_COMPANY = rf"(?:St\. ?)?{_CAPITAL}[\w&'’-]{{0,40}}(?:(?: (?:of|and|&|de) | ){_CAPITAL}[\w&'’-]{{0,40}}){{0,4}}"
 _I = r"\b[Ii](?: |(?=[\'’]))"
+_WORKPLACE = (
+    r"(?:practice|hospital|school|university|college|bank|company|firm|start-?up|restaurant|shop|clinic|agency|bakery"
+    r"|charity|studio|library|hotel|factory|nursery|pharmacy|garage|supermarket|museum|newspaper|café|kindergarten)"
+    rf"(?: in {_PLACE})?"
+)
+_PROFESSION = (
+    r"(?:(?:senior|junior|lead|freelance|software|data|primary school|maths|civil|community|dental|veterinary) ){0,2}"
+    r"(?:nurse|doctor|dentist|paramedic|midwife|pharmacist|physiotherapist|vet|teacher|lecturer|professor|lawyer"
+    r"|solicitor|engineer|developer|programmer|designer|architect|accountant|scientist|researcher|journalist|translator"
+    r"|librarian|plumber|electrician|carpenter|mechanic|hairdresser|social worker|police officer|firefighter)"
+)
+"""Professions that "I'm a …" states; words such as cook or driver are too often a skill or a joke."""
 _DAYS = (
     r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|(?:January|February|March|April|May|June|July|August|September"
     r"|October|November|December)\b)"
@@ -132,15 +144,32 @@ _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
         ("employer", rf"{_I}{_NOW}(?:work|working|employed) (?:at|for|by) (?P<value>{_COMPANY})", False),
         (
             "employer",
+            rf"{_I}{_NOW}(?:work|working|employed) (?:at|for"
+            rf"|in) (?P<value>an? (?:[\w'’-]{{1,20}} ){{0,3}}{_WORKPLACE})\b",
+            False,
+        ),
+        (
+            "employer",
             rf"{_I}{_NOW}started (?:a new job|working|my (?:new )?job) (?:at|for|with) (?P<value>{_COMPANY})",
             False,
         ),
         ("employer", rf"{_I}{_NOW}(?:joined|started at) (?P<value>{_DAYS}{_COMPANY})", True),
         (
             "occupation",
-            rf"{_I}{_NOW}(?:work|working|employed) as (?P<value>an? [^.,;:!?()\n]{{1,60}}?)(?:{_END}|(?= (?:at|in|for|with)\b))",
+            rf"{_I}{_NOW}(?:work|working|employed) as (?P<value>an? [^.,;:!?()\n]{{1,60}}?)(?:{_END}|(?= (?:at|in"
+            rf"|for|with)\b))",
             False,
         ),
+        (
+            "occupation",
+            (
+                rf"{_I}{_NOW}(?P<value>an? {_PROFESSION})(?! (?:at|for) (?:the )?{_CAPITAL})"
+                rf"(?:{_END}|(?= (?:at|in|for|with|from)\b))"
+            ),
+            False,
+        ),
+        # It ends with the job: a profession of its own would quote the old workplace for ever.
+        ("employer", rf"{_I}{_NOW}an? {_PROFESSION} (?:at|for) (?:the )?(?P<value>{_COMPANY})", False),
         ("allergy", rf"\b[Ii](?:['’]m| am) (?:\w{{1,20}}ly )?allergic to {_LIST}", True),
         (
             "diet",
@@ -180,6 +209,36 @@ _POSSESSIVE = re.compile(
     r" (?P<attribute>[a-z][\w'’-]{0,40}(?: [a-z][\w'’-]{0,40}){0,3}?) (?:is|is now|has changed to|changed to)"
     rf" (?:now |called |named )?{_VALUE}{_END}"
 )
+_RELATIVE = (
+    r"(?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse|(?:(?:older|younger|eldest|youngest) )?(?:son"
+    r"|daughter|brother|sister)|kid|child|baby|toddler|mother|father|mum|mom|dad|grandmother|grandfather|grandma"
+    r"|grandpa|grandson|granddaughter|nephew|niece|aunt|uncle|cousin|flatmate|roommate|housemate)"
+)
+_NOBODY = (
+    r"(?!(?:This|That|These|Those|It|He|She|They|Who|What|Which|There|Here|Someone|Somebody|Anyone|Anybody|Everyone"
+    r"|Everybody|Nobody|None|Neither|Either|Both|You|One|Today|Nothing|Everything)\b)"
+)
+_SOMEBODY = rf"^(?P<entity>{_NOBODY}{_NAME}|[Mm]y {_RELATIVE})(?:,? {_NAME},?)? ?(?:is|['’]s) "
+_OTHERS: tuple[tuple[str, re.Pattern[str], bool], ...] = (
+    ("allergy", re.compile(rf"{_SOMEBODY}(?:\w{{1,20}}ly )?allergic to {_LIST}"), True),
+    (
+        "diet",
+        re.compile(
+            # "Lasagne is vegetarian" states no diet of a person, "Mia is a vegetarian" does.
+            rf"{_SOMEBODY}(?:now )?(?P<value>an? (?:strict )?(?:vegan|vegetarian|coeliac|celiac)|lactose[- ]intolerant"
+            rf"|coeliac|celiac){_END}"
+        ),
+        False,
+    ),
+    (
+        "diet",
+        re.compile(
+            rf"^(?P<entity>[Mm]y {_RELATIVE})(?:,? {_NAME},?)? ?(?:is|['’]s) (?:now )?(?P<value>vegan|vegetarian){_END}"
+        ),
+        False,
+    ),
+)
+"""Allergies and diets of somebody whom the user names. A clause begins with the person."""
 _NO_LONGER = re.compile(
     rf"\bi (?:no longer|don't|do not) (?P<verb>work|live|prefer|like|eat|drink|use)(?: (?:at|in|for|with))?"
     rf" (?P<value>[^\s.,;:!?()]{{1,30}}(?: [^\s.,;:!?()]{{1,30}}){{0,5}}?)(?: (?:any ?more|any ?longer))?{_END}",
@@ -215,6 +274,9 @@ _ENDINGS: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
         ("diet", rf"{_I_AM}no longer (?:an? )?(?P<value>vegan|vegetarian|pescatarian)\b", False),
         ("diet", rf"{_I_AM}not (?:an? )?(?P<value>vegan|vegetarian|pescatarian){_OVER}", False),
     )
+)
+_OTHERS_ENDING = re.compile(
+    rf"{_SOMEBODY}(?:not|no longer) allergic to (?P<value>[^.,;:!?()\n]{{1,60}}?)(?:{_OVER}|$|[.,;])"
 )
 _NOT_MY = re.compile(
     r"\b(?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2}) (?:is no longer|isn['’]t|is not) my"
@@ -252,7 +314,9 @@ _ENDED = {
     "drink": "liking",
     "use": "tool",
 }
-_CLAUSES = re.compile(r",? (?:and|but) (?=(?:I|[Mm]y|[Ww]e)\b)|[;,] (?=(?:I|my)\b)")
+_CLAUSES = re.compile(
+    rf",? (?:and|but) (?=(?:I|[Mm]y|[Ww]e|{_NAME} (?:is|has|can['’]t|cannot|lives|works))\b)|[;,] (?=(?:I|my)\b)"
+)
 """Start of a clause with its own subject: each is quoted separately, so that it can replace an older one."""
 _CLAUSE = re.compile(
     r"\b(?:is|are|was|were|my|i|i['’]m|we|you|he|she|it|please|can|will|have|has|do|does)\b", re.IGNORECASE
@@ -288,7 +352,8 @@ Other attributes are too often an opinion, a mood, or a passing date. Passwords 
 """
 
 _SECRET = re.compile(
-    r"\bpass(?:w\w*|code\w*|phrase\w*|wö\w*)|\b(?:pw|pwd|p[ .]?i[ .]?n|tan|secret\w*|tokens?|api[ -]?keys?|private keys?"
+    r"\bpass(?:w\w*|code\w*|phrase\w*|wö\w*)|\b(?:pw|pwd|p[ .]?i[ .]?n|tan|secret\w*|tokens?|api[ -]?keys?"
+    r"|private keys?"
     r"|access keys?|credentials?|cvv|cvc|iban|ssn|codes?|seed|recovery|social security|credit card|card number"
     r"|kennw\w*|geheim\w*|contraseñas?|claves?|mots? de passe|secretos?)\b|\bsk-|\bghp_|\bakia|\d[\d -]{6,}\d",
     re.IGNORECASE,
@@ -358,10 +423,13 @@ def _statement(sentence: str, said_at: datetime) -> list[Fact]:
     Secrets, addresses and text that resembles an attack are excluded.
     """
     plain = unicodedata.normalize("NFKC", "".join(each for each in sentence if unicodedata.category(each) != "Cf"))
-    if len(plain) > LONGEST_CLAUSE or _SECRET.search(plain) or _ADDRESS.search(plain) or re.search(r"[?\"“”«»]", plain):
+    is_wish = wishes_how_to_answer(plain)
+    if len(plain) > LONGEST_CLAUSE or _SECRET.search(plain) or _ADDRESS.search(plain):
+        return []
+    if re.search(r"[\"“”«»]" if is_wish else r"[?\"“”«»]", plain):
         return []
     kind = lasting_kind(plain)
-    answers = wishes_how_to_answer(plain) or (
+    answers = is_wish or (
         kind == "instruction" and _OF_ANSWERS.search(plain) is not None and _THIS_ONE.search(plain) is None
     )
     if reads_like_an_instruction(_FROM_NOW_ON.sub("", plain) if answers else plain):
@@ -392,6 +460,9 @@ def _changed(clause: str) -> list[Fact]:
         for match in _NOT_MY.finditer(clause)
         if not _is_denied(clause, match)
     ]
+    if match := _OTHERS_ENDING.match(clause):
+        value = _tidy(match["value"])
+        facts.append(Fact(match["entity"], "allergy", value, clause, keyed_by_value=True, ended=True))
     facts += [Fact(USER, "manager", _tidy(match["value"]), clause) for match in _REPORT.finditer(clause)]
     facts += [
         Fact(USER, f"favourite {match['attribute']}", _tidy(match["value"]), clause)
@@ -423,7 +494,7 @@ def _in_clause(clause: str) -> list[Fact]:
         attribute = _ENDED[ended["verb"].lower()]
         return [Fact(USER, attribute, _tidy(ended["value"]), clause, keyed_by_value=attribute in _SEVERAL, ended=True)]
     facts: list[Fact] = []
-    for attribute, pattern, keyed_by_value in _FIRST:
+    for attribute, pattern, keyed_by_value in (*_FIRST, *_OTHERS):
         match = pattern.search(clause)
         if (
             match is None
@@ -431,19 +502,29 @@ def _in_clause(clause: str) -> list[Fact]:
             or any(item.attribute == attribute for item in facts if attribute != "allergy")
         ):
             continue
-        values = re.split(r",|\band\b|\bor\b", match["value"]) if attribute == "allergy" else [match["value"]]
-        for item in values:
-            value = _tidy(item)
-            if attribute == "allergy" and (_CLAUSE.search(value) or len(value.split()) > 4):
-                break  # The list has ended, and another clause begins.
-            if attribute == "allergy" and value.lower() in _HOW_MUCH:
-                continue
-            facts += [Fact(USER, attribute, value, clause, keyed_by_value=keyed_by_value)] if value else []
+        entity = match.groupdict().get("entity", USER)
+        facts += [
+            Fact(entity, attribute, value, clause, keyed_by_value=keyed_by_value)
+            for value in (_allergens(match["value"]) if attribute == "allergy" else [_tidy(match["value"])])
+            if value
+        ]
         if "instead" in match.groupdict():
             facts.append(
                 Fact(USER, attribute, _tidy(match["instead"]), clause, keyed_by_value=keyed_by_value, ended=True)
             )
     return facts or _attributes(clause)
+
+
+def _allergens(values: str) -> list[str]:
+    """Return the items of a list such as "nuts, eggs and milk", up to the clause that follows it."""
+    allergens: list[str] = []
+    for item in re.split(r",|\band\b|\bor\b", values):
+        value = _tidy(item)
+        if _CLAUSE.search(value) or len(value.split()) > 4:
+            break
+        if value.lower() not in _HOW_MUCH:
+            allergens.append(value)
+    return allergens
 
 
 def _attributes(clause: str) -> list[Fact]:

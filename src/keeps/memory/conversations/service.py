@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from keeps.base.cache.redis import RedisCache, session_key
 from keeps.base.clock import Clock
 from keeps.base.scope import Scope
+from keeps.base.telemetry.logs import log
 from keeps.base.text.trust import origin_of
 from keeps.memory.conversations import rules
 from keeps.memory.conversations.facts import NAMESPACE
@@ -32,7 +35,7 @@ from keeps.store.db.answers import Answer, StoredAnswer
 from keeps.store.db.session import Database, Row, Tx
 from keeps.store.tenants.service import Introducer
 from keeps_client.checked import validated
-from keeps_client.errors import NotFoundError
+from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 from keeps_client.models import (
     Deleted,
     ExchangeReceipt,
@@ -47,8 +50,15 @@ from keeps_client.models import (
 
 REBUILT_FROM = 200
 """Number of last messages from which missing or expired notes of a conversation are rebuilt."""
+READ_AT_ONCE = 20_000
+"""Characters of messages that are read on the event loop: some 10 ms."""
 SUMMARIES = "sessions"
 """Namespace of conversation summaries, keyed by session id."""
+MESSAGES = ("message", "tool_result")
+"""Content types of the messages of a conversation."""
+SUMMARY_ATTEMPTS = 3
+SUMMARY = "session_summary"
+"""Content type of conversation summaries."""
 CONTEXT_BEGIN, CONTEXT_END = "<!-- keeps:context", "<!-- /keeps:context -->"
 FACTS_OF_A_MESSAGE, FACTS_OF_AN_EXCHANGE = 20, 50
 """Maximum number of facts per message and per exchange, so that one write does not delay a tenant's others."""
@@ -148,7 +158,7 @@ class ConversationService:
             tx, session_id, now, before=receipts
         )
         created = [_as_note(said[position]) for position, receipt in stored.items() if receipt.status == "created"]
-        notes = folding.fold(notes, created, now, self._kept)
+        notes = await self._fold(notes, created, now)
         await sessions.put_notes(tx, notes, notes.expires_at)
         return ExchangeReceipt(
             session_id=session_id,
@@ -176,7 +186,7 @@ class ConversationService:
         await self._share(scope, notes)
         return notes
 
-    def notes_from(
+    async def notes_from(
         self, session_id: str, stored: str | None, messages: Sequence[Row], now: datetime
     ) -> SessionNotes | None:
         """Return stored notes, or else notes rebuilt from the last messages, newest first; None without messages."""
@@ -184,7 +194,7 @@ class ConversationService:
             notes = SessionNotes.model_validate_json(stored)
         else:
             earlier = [sessions.note_from_row(row) for row in reversed(messages)]
-            notes = folding.fold(folding.empty(session_id, now, self._kept), earlier, now, self._kept)
+            notes = await self._fold(folding.empty(session_id, now, self._kept), earlier, now)
         return notes if notes.message_count else None
 
     async def end(self, scope: Scope, session_id: str) -> Receipt:
@@ -229,24 +239,83 @@ class ConversationService:
         )
         return await self._memory.remember(scope, memory, index_now=True)
 
-    async def forget_what_was_made(self, tx: Tx, forgotten: MemoryRow, *, hard: bool) -> None:
-        """Delete what was derived from a message that is being forgotten, in the same transaction.
+    async def forget_derived(self, tx: Tx, message: MemoryRow, now: datetime, *, hard: bool) -> set[str]:
+        """Forget what was derived from a message that is being forgotten, in the same transaction.
 
-        Its conversation's notes are rebuilt without it. With `hard`, summaries and facts read from it are erased as
-        well.
+        These are its facts, and summaries that may contain it. Notes are rebuilt on demand.
+
+        Returns:
+            The owners of forgotten summaries of its conversation, for `summarise_again`: an agent, or "" for the user.
         """
-        scope = tx.scope
-        # Run as the user: an agent's token sees only its own notes, and the user's notes contain the message, too.
-        await tx.become(Scope(scope.tenant_id, scope.user_id))
-        session_id = forgotten.session_id
-        if session_id is not None:
-            await sessions.drop_notes(tx, session_id)
-        if hard:
-            for memory_id in await sessions.made_of(tx, forgotten.memory_id, session_id):
-                made = await memories.lock(tx, memory_id)
-                if made is not None:
-                    await self._memory.forget_stored(tx, made, hard=True)
-        await tx.become(scope)
+        owners: set[str] = set()
+        async with _as_user(tx):
+            for row in await _derived_from(tx, message):
+                if row.deleted_at is not None and not hard:
+                    continue
+                await self._memory.forget_stored(tx, row, now, hard=hard)
+                if row.content_type == SUMMARY and row.deleted_at is None:
+                    owners.add(row.agent_id or "")
+            if message.session_id is not None:
+                await sessions.drop_notes(tx, message.session_id)
+        return owners
+
+    async def restore_derived(self, tx: Tx, message: MemoryRow, now: datetime) -> set[str]:
+        """Restore what was forgotten together with a message, unless its key is in use again.
+
+        Returns the owners of summaries that were forgotten with it, as `forget_derived` does.
+        """
+        owners: set[str] = set()
+        async with _as_user(tx):
+            for row in await _derived_from(tx, message):
+                if row.deleted_at != message.deleted_at or row.superseded_by is not None:
+                    continue
+                if row.content_type == SUMMARY:
+                    owners.add(row.agent_id or "")
+                    continue
+                with suppress(ConflictError):
+                    await self._memory.restore_stored(tx, row, now)
+            if message.session_id is not None:
+                await sessions.drop_notes(tx, message.session_id)
+        return owners
+
+    async def summarise_again(self, scope: Scope, session_id: str, owners: Iterable[str]) -> None:
+        """Write the summary of a conversation from its messages as they are now, for these owners of notes.
+
+        The change before it is committed, so a failure here is logged, and the conversation has no summary.
+        """
+        for agent_id in sorted(owners):
+            try:
+                await self._summarise(Scope(scope.tenant_id, scope.user_id), session_id, agent_id)
+            except KeepsError as error:
+                log().warning("a summary was not written again", error=error.code)
+
+    async def _summarise(self, user: Scope, session_id: str, agent_id: str) -> None:
+        """Read the messages in a thread, since many long ones take seconds; begin anew if they changed meanwhile."""
+        for _ in range(SUMMARY_ATTEMPTS):
+            async with self._database.scoped(user) as tx:
+                messages = await sessions.messages(tx, session_id, REBUILT_FROM, agent_id)
+                session = await sessions.get(tx, session_id)
+            if not messages:
+                return
+            name, notes = session.name if session else None, [note for _, note in messages]
+            summary = await asyncio.to_thread(self._summary_of, session_id, name, notes, agent_id)
+            prepared = await self._memory.prepare(user, [summary], index_now=False)
+            ids = [memory_id for memory_id, _ in messages]
+            receipts: list[Receipt] = []
+            async for attempt in self._database.writing(user):
+                async with attempt as tx:
+                    latest = await sessions.messages(tx, session_id, REBUILT_FROM, agent_id)
+                    if [memory_id for memory_id, _ in latest] == ids:
+                        receipts = await self._memory.apply(tx, prepared)
+            if receipts:
+                self._memory.noticed(user, *receipts)
+                return
+
+    def _summary_of(self, session_id: str, name: str | None, notes: Sequence[Note], agent_id: str) -> NewMemory:
+        now = self._clock()
+        return summary_memory(
+            folding.fold(folding.empty(session_id, now, self._kept), notes, now, self._kept), name, now, agent_id
+        )
 
     async def delete_session(self, scope: Scope, session_id: str) -> Deleted:
         """Delete a session and the copies of its notes; its plans stay. Raises NotFoundError."""
@@ -280,7 +349,13 @@ class ConversationService:
         earlier = [
             note for memory_id, note in await sessions.messages(tx, session_id, REBUILT_FROM) if memory_id not in new
         ]
-        return folding.fold(folding.empty(session_id, now, self._kept), earlier, now, self._kept)
+        return await self._fold(folding.empty(session_id, now, self._kept), earlier, now)
+
+    async def _fold(self, notes: SessionNotes, messages: Sequence[Note], now: datetime) -> SessionNotes:
+        """Return the notes with further messages. Long messages are read in a thread, since they take a second."""
+        fold = partial(folding.fold, notes, messages, now, self._kept)
+        long = sum(len(message.text) for message in messages) > READ_AT_ONCE
+        return await asyncio.to_thread(fold) if long else fold()
 
     async def _share(self, scope: Scope, notes: SessionNotes) -> None:
         if self._cache is not None and not scope.agent_bound:
@@ -289,7 +364,7 @@ class ConversationService:
 
     def _memory_of(self, message: Message, new: NewExchange, now: datetime, position: int) -> NewMemory | None:
         """Return the memory of a message, without the contexts that Keeps added; None if nothing else is left."""
-        content = message.content if message.role == "tool" else _without_contexts(message.content)
+        content = message.content if message.role == "tool" else without_contexts(message.content)
         content = content.strip() or ("" if message.role != "tool" else message.content)
         if not content:
             return None
@@ -343,7 +418,7 @@ def summary_memory(
     return NewMemory(
         content="\n".join(parts)[:8_000],
         kind="episodic",
-        content_type="session_summary",
+        content_type=SUMMARY,
         namespace=SUMMARIES,
         key=hashlib.sha256(json.dumps([notes.session_id, agent_id]).encode()).hexdigest()[:32],
         session_id=notes.session_id,
@@ -354,7 +429,34 @@ def summary_memory(
     )
 
 
-def _without_contexts(text: str) -> str:
+async def _derived_from(tx: Tx, message: MemoryRow) -> list[MemoryRow]:
+    """Return the facts and summaries derived from a memory, locked: with those of its conversation if it is a message.
+
+    A summary that was written before the message does not contain it. One of another agent does not, either.
+    """
+    session_id = message.session_id if message.content_type in MESSAGES else None
+    rows: list[MemoryRow] = []
+    for memory_id in await sessions.derived_from(tx, message.memory_id, session_id):
+        row = await memories.lock(tx, memory_id)
+        if row is None:
+            continue
+        of_session = row.content_type == SUMMARY
+        if of_session and (row.updated_at < message.created_at or row.agent_id not in (None, message.agent_id)):
+            continue
+        rows.append(row)
+    return rows
+
+
+@asynccontextmanager
+async def _as_user(tx: Tx) -> AsyncGenerator[None]:
+    """Run as the user: an agent's token sees only its own notes, and the user's notes contain the message, too."""
+    scope = tx.scope
+    await tx.become(Scope(scope.tenant_id, scope.user_id))
+    yield
+    await tx.become(scope)
+
+
+def without_contexts(text: str) -> str:
     """Return the text without the contexts that Keeps added to the prompt. An unclosed mark stays."""
     parts: list[str] = []
     place = 0

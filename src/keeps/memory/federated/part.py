@@ -16,7 +16,7 @@ from keeps_client.models import memories as api
 def make(core: Core) -> None:
     memories = core.get(MemoryService)
     conversations, graph, providers = core.get(ConversationService), core.get(GraphService), core.get(ProviderService)
-    forgetting = core.add(Forgetting(core.database, memories, conversations, graph, providers, core.erased))
+    forgetting = core.add(Forgetting(core.database, memories, conversations, graph, providers, core.erased, core.clock))
     core.add(FederatedMemories(memories, forgetting, core.get(ShownEntries)))
 
 
@@ -35,6 +35,7 @@ def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
             api.FORGET_KEY,
             lambda s, p, _: service.forget(s, namespace=p.namespace, key=p.key, hard=p.hard, if_version=p.if_version),
         ),
+        serves(api.RESTORE_MEMORY, lambda s, p, _: forgetting.restore(s, p.memory_id)),
         serves(api.FORGET_KEYS, lambda s, _, b: forgetting.forget_keys(s, b.namespace, b.key, hard=b.hard)),
     )
 

@@ -25,7 +25,7 @@ class FederatedMemories:
         """Return a page of memories, or the one under a key. Raises ValidationFailedError for half a key."""
         namespace, key = query.namespace, query.key
         if (namespace is None) != (key is None):
-            raise ValidationFailedError("namespace and key go together: the two name a memory")
+            raise ValidationFailedError("give namespace and key together: both name a memory")
         if namespace is not None and key is not None:
             memory = await self._memories.find(scope, namespace, key)
             memory = memory or await self._entries.find(scope, None, namespace, key)

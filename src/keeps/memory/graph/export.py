@@ -37,7 +37,7 @@ async def _add_relation(tx: Tx, relation: Relation) -> bool:
         return False
     ends = {relation.source_id, relation.target_id}
     if ends - set(await store.entities(tx, list(ends))):
-        raise MissingError("is an edge of entities that are not there; import them first")
+        raise MissingError("connects entities that do not exist; import them first")
     await store.put_relations(tx, [relation])
     return True
 
@@ -53,7 +53,7 @@ async def _add_mention(tx: Tx, mention: Mention) -> bool:
     entities = await store.entities(tx, [mention.entity_id])
     memory = await memories.get(tx, mention.memory_id)
     if not entities or memory is None or memory.user_id != tx.scope.user_id:
-        raise MissingError("is of a memory or entity that is not there; import them first")
+        raise MissingError("belongs to a memory or entity that does not exist; import it first")
     await store.put_mention(tx, mention)
     return True
 

@@ -55,7 +55,7 @@ def parse_pattern(text: str) -> Pattern:
     if not relations:
         raise ValidationFailedError("path_pattern has no edge; write person -works_at-> org")
     if len(relations) > MAX_STEPS:
-        raise ValidationFailedError(f"path_pattern has {len(relations)} edges; at most {MAX_STEPS} are possible")
+        raise ValidationFailedError(f"path_pattern has {len(relations)} edges; the maximum is {MAX_STEPS}")
     return Pattern(nodes[0], tuple(relations), tuple(directions), tuple(nodes[1:]))
 
 
@@ -64,4 +64,4 @@ def fits(entity_type: str, wanted: str) -> bool:
 
 
 def _unreadable(text: str, place: int, expected: str) -> ValidationFailedError:
-    return ValidationFailedError(f"path_pattern: at {text[place : place + 20]!r} there should be {expected}")
+    return ValidationFailedError(f"path_pattern: at {text[place : place + 20]!r} expected {expected}")

@@ -38,7 +38,9 @@ class Reader:
             ForbiddenError: an agent's token may not see entities of other agents' experiences.
         """
         if scope.agent_bound:
-            raise ForbiddenError("an agent's token cannot read the memories of its user for entities; use the user's")
+            raise ForbiddenError(
+                "an agent's token cannot extract entities from its user's memories; use a token of the user"
+            )
         if again:
             async for attempt in self._introducer.writing(scope):
                 async with attempt as tx:
@@ -70,7 +72,7 @@ class Reader:
         try:
             return await extraction.ask(self._chat.of(scope), [(row["memory_id"], row["content"]) for row in rows])
         except KeepsError as error:
-            log().warning("entities are found by rules only", error=type(error).__name__)
+            log().warning("the LLM did not answer; extracting entities by rules only", error=type(error).__name__)
             return {}
 
     async def _batch(self, tx: Tx, told: Mapping[UUID, ToldGraph]) -> tuple[int, int, int] | None:

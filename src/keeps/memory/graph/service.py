@@ -185,7 +185,7 @@ class GraphService:
                 merged, _ = await self._own(tx, merged_id)
                 for entity in (target, merged):
                     if entity.merged_into is not None or entity.deleted_at is not None:
-                        raise ConflictError(f"entity {entity.entity_id} is merged into another already, or deleted")
+                        raise ConflictError(f"entity {entity.entity_id} is already merged into another, or deleted")
                 known_names = {_key(name) for name in (target.name, *target.aliases)}
                 added = [name for name in (merged.name, *merged.aliases) if _key(name) not in known_names]
                 edges = await store.own_relations_of(tx, merged_id)
@@ -220,7 +220,8 @@ class GraphService:
                 target, kept_moved = await self._own(tx, merged.merged_into)
                 if target.merged_into is not None:
                     raise ConflictError(
-                        f"entity {target.entity_id}, which took it in, is itself merged into {target.merged_into};"
+                        f"entity {target.entity_id}, into which it is merged, is itself merged into"
+                        f" {target.merged_into};"
                         " undo that first"
                     )
                 now = self._clock()
@@ -268,7 +269,7 @@ class GraphService:
         source, target = await traversal.resolved(tx, new.source), await traversal.resolved(tx, new.target)
         now = self._clock()
         if new.memory_id is not None and await memories.get(tx, new.memory_id) is None:
-            raise NotFoundError(f"no memory {new.memory_id} for the edge to come from")
+            raise NotFoundError(f"no memory {new.memory_id} to derive the edge from")
         begins = new.valid_from or now
         if new.valid_to is not None and new.valid_to < begins:
             raise ValidationFailedError("valid_to must not be before valid_from")
@@ -376,7 +377,7 @@ class GraphService:
         Raises NotFoundError.
         """
         if (entity_id is None) == (memory_id is None):
-            raise ValidationFailedError("give an entity_id or a memory_id: one of the two")
+            raise ValidationFailedError("give either an entity_id or a memory_id")
         if entity_id is not None:
             await self.get_entity(scope, entity_id)
         async with self._database.reading(scope) as tx:
@@ -426,7 +427,7 @@ class GraphService:
         ]
         if namesakes and new.entity_id is not None:
             raise ConflictError(
-                f"{new.entity_type} {new.name!r} is there already, as entity {namesakes[0].entity_id}",
+                f"{new.entity_type} {new.name!r} already exists as entity {namesakes[0].entity_id}",
                 current=str(namesakes[0].entity_id),
             )
         return namesakes[0] if namesakes else None

@@ -82,9 +82,7 @@ async def resolved(tx: Tx, wanted: str | UUID) -> Entity:
             exact = [namesake for namesake in own if namesake.name.casefold() == wanted.casefold()] or own
             if len({namesake.entity_id for namesake in exact}) > 1:
                 named = ", ".join(f"{namesake.entity_type} {namesake.entity_id}" for namesake in exact[:5])
-                raise ConflictError(
-                    f"{len(exact)} entities are named {wanted!r}; say which by its id: {named}"
-                ) from None
+                raise ConflictError(f"{len(exact)} entities are named {wanted!r}; choose one by id: {named}") from None
             return exact[0]
     entity = (await store.entities(tx, [wanted])).get(wanted)
     for _ in range(10):

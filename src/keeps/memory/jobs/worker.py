@@ -40,6 +40,11 @@ MAX_ATTEMPTS = 5
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 HEARTBEAT = timedelta(seconds=30)
 RECONNECT_SECONDS = 5.0
+DEAF = (
+    "LISTEN does not reach this database, for example behind PgBouncer in transaction mode; set"
+    " KEEPS_WORKER_DATABASE_URL to an"
+    " address of PostgreSQL itself"
+)
 LOOK_SECONDS = 15.0
 """Seconds between two checks for added cells."""
 
@@ -114,6 +119,8 @@ class Worker:
     async def _serve(self, cell: Cell) -> None:
         while not self._closing:
             try:
+                if not await cell.hears():
+                    log().error("worker", cell=cell.name, error="deaf", advice=DEAF)
                 async with cell.dedicated_connection() as connection:
                     await self._work(cell, connection)
                 return
@@ -187,12 +194,7 @@ def _advice(error: Exception) -> dict[str, str]:
     """Return advice to an operator about a failure, for the log."""
     from pgqueuer.errors import FailingListenerError
 
-    if not isinstance(error, FailingListenerError):
-        return {}
-    return {
-        "advice": "LISTEN does not reach this database, as behind PgBouncer in transaction mode; set"
-        " KEEPS_WORKER_DATABASE_URL to an address of PostgreSQL itself"
-    }
+    return {"advice": DEAF} if isinstance(error, FailingListenerError) else {}
 
 
 async def declare_jobs(cell: Cell, periods: Mapping[str, timedelta]) -> None:
@@ -234,7 +236,7 @@ class JobQueue:
         found = await self._database.cells.everywhere(QUERIES["job_retry"], job_id)
         rows = [row for each in found.values() for row in each]
         if job_id is not None and not rows:
-            raise NotFoundError(f"no job {job_id} is held")
+            raise NotFoundError(f"no failed job {job_id}")
         return len(rows)
 
 

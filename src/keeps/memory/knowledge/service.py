@@ -137,14 +137,14 @@ class KnowledgeService:
 
     async def _stored(self, scope: Scope, fields: dict[str, object]) -> Memory:
         receipt = await self._memories.remember(scope, validated(NewMemory, fields), index_now=True)
-        return one_of(receipt.memory, "it is not there any more")
+        return one_of(receipt.memory, "it no longer exists")
 
 
 def _agent(scope: Scope, agent_id: str | None) -> str:
     """Return the named agent, else the asking one. Raises ValidationFailedError if there is neither."""
     agent = scope.agent_id if agent_id is None else agent_id
     if agent is None:
-        raise ValidationFailedError("agent_id: say which agent, or ask as one (X-Agent-ID, or a token of an agent)")
+        raise ValidationFailedError("agent_id: name an agent, or act as one (X-Agent-ID, or a token of an agent)")
     return agent
 
 

@@ -1,11 +1,13 @@
 """Run the weekly consolidation: merge near-duplicates, summarise faded memories by week, and flag stale facts.
 
-The originals are kept: duplicates as older truths that name the memory representing them, weeks as archived memories.
+The originals are kept: duplicates as older versions that name the memory representing them, weeks as archived memories.
 All of it can be undone as one operation until the undo window closes.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 
 from keeps.base.clock import new_id
@@ -138,10 +140,7 @@ async def _sum_up(tx: Tx, run: Run, week: Row) -> int:
     if not rows:
         return 0
     notes = [Note(kind="message", text=row["content"], role="user", at=row["valid_from"]) for row in rows]
-    summary = ""
-    for start in range(0, len(notes), 5):
-        summary = summarise(summary, notes[start : start + 5])
-    lines = summary or "\n".join(f"- {note.text[:120]}" for note in notes[:10])
+    lines = await asyncio.to_thread(_summary, notes)
     kind = week["content_type"].replace("_", " ")
     memory = NewMemory(
         content=f"{kind.capitalize()}, week of {week['week']:%Y-%m-%d}: {len(notes)} entries.\n{lines}"[:8_000],
@@ -160,6 +159,13 @@ async def _sum_up(tx: Tx, run: Run, week: Row) -> int:
         return 0
     await record(tx, run, [Change(None, summed)])
     return 1
+
+
+def _summary(notes: Sequence[Note]) -> str:
+    summary = ""
+    for start in range(0, len(notes), 5):
+        summary = summarise(summary, notes[start : start + 5])
+    return summary or "\n".join(f"- {note.text[:120]}" for note in notes[:10])
 
 
 async def _flag(tx: Tx, run: Run) -> int:

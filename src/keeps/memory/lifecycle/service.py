@@ -87,7 +87,7 @@ class Lifecycle:
             await self._operations.finish(run, None, f"{error.code}: {error.detail}")
             raise
         except asyncio.CancelledError:
-            await asyncio.shield(self._operations.finish(run, run.now, "stopped; it goes on at its next turn"))
+            await asyncio.shield(self._operations.finish(run, run.now, "stopped; continues at the next run"))
             raise
         period = self.jobs[run.job].period
         due_at = None if period is None else run.now if run.is_over else run.now + period
@@ -116,4 +116,4 @@ class Lifecycle:
 def check_job(job: str) -> None:
     """Raise ValidationFailedError, which lists the jobs, for an unknown job."""
     if job not in get_args(JobName):
-        raise ValidationFailedError(f"there is no job {job!r}; there are {', '.join(get_args(JobName))}")
+        raise ValidationFailedError(f"there is no job {job!r}; the jobs are {', '.join(get_args(JobName))}")

@@ -15,7 +15,7 @@ from keeps_client.models import Receipt
 
 
 def kept(receipt: Receipt) -> dict[str, JsonValue]:
-    fields = receipt.model_dump(mode="json", include={"status", "memory_id", "event_id", "indexed"})
+    fields = receipt.model_dump(mode="json", include={"status", "memory_id", "event_id", "indexed", "remains_in"})
     return {**fields, "whole": receipt.memory is not None}
 
 

@@ -94,7 +94,7 @@ class Changes:
         if stored is None:
             if not await store.insert_many(tx, [new], self._model):
                 # The row exists, but this agent's token may not see it.
-                raise ConflictError("another agent of yours holds this key or content already")
+                raise ConflictError("another of your agents already stores this key or content")
             return _created(new)
         match reconcile(stored, new.row, write.given, new_id(), self._clock()):
             case Keep(current):
@@ -109,7 +109,7 @@ class Changes:
     async def replace(
         self, tx: Tx, stored: MemoryRow, new: NewMemoryRow, older: MemoryRow | None, at: datetime | None = None
     ) -> Receipt:
-        """Replace a locked row, and store the older truth that it supersedes, if any. `at`: as in `store.replace`."""
+        """Replace a locked row, and store the older version that it supersedes, if any. `at`: as in `store.replace`."""
         row = new.row
         if older is not None:
             await store.insert_many(tx, [written(older)], self._model)
@@ -127,7 +127,7 @@ class Changes:
         return receipt("updated", row, new.event_id, indexed=indexed)
 
     async def _hide_older(self, tx: Tx, memory_id: UUID) -> None:
-        """Make the older truths of a memory private that has been made private."""
+        """Make the older versions of a memory private that has been made private."""
         for older in await store.lock_older(tx, memory_id):
             if older.visibility == "tenant":
                 hidden = written(older.evolve(visibility="private", updated_at=self._clock()))
@@ -154,7 +154,7 @@ class Changes:
         return receipt("unchanged", row, None, indexed=await store.is_indexed(tx, row.memory_id, self._model))
 
     async def erase(self, tx: Tx, rows: Sequence[MemoryRow]) -> Receipt:
-        """Delete memories with their older truths, and redact their content from all events."""
+        """Delete memories with their older versions, and redact their content from all events."""
         by_id = {row.memory_id: row for row in rows}
         by_id |= {older.memory_id: older for older in await store.lock_older(tx, *by_id)}
         await store.delete(tx, list(by_id))
@@ -162,7 +162,7 @@ class Changes:
         news: list[NewEvent] = []
         for memory_id, row in by_id.items():
             if row.superseded_by is not None and row.superseded_by not in by_id:
-                # An older truth was once stated under the id of the newer one.
+                # An older version was once stated under the id of the newer one.
                 await store.redact_events(tx, [row.superseded_by], row.content)
             data = {"memory_id": str(memory_id)}
             news.append(NewEvent(new_id(), "memory.erased", str(memory_id), self._clock(), "private", None, data))

@@ -113,7 +113,8 @@ class _Compiler:
             raise ValidationFailedError(f"the name of a field has at most {_MAX_NAME:,} characters: {name[:40]!r} …")
         if not isinstance(operations, dict) or not operations:
             raise ValidationFailedError(
-                f'field {name!r} needs an operator, such as {{"{name}": {{"eq": …}}}}; there are {", ".join(OPERATORS)}'
+                f'field {name!r} needs an operator, such as {{"{name}": {{"eq": …}}}}; choose from'
+                f" {', '.join(OPERATORS)}"
             )
         pieces: list[str] = []
         for operator, value in operations.items():
@@ -122,7 +123,7 @@ class _Compiler:
                 raise ValidationFailedError(f"more than {_MAX_CONDITIONS} conditions in one filter")
             if operator not in OPERATORS:
                 raise ValidationFailedError(
-                    f"unknown operator {operator!r} on {name!r}; there are {', '.join(OPERATORS)}"
+                    f"unknown operator {operator!r} on {name!r}; choose from {', '.join(OPERATORS)}"
                 )
             if name.startswith("metadata."):
                 pieces.append(self.path(name.removeprefix("metadata."), operator, value))
@@ -130,7 +131,7 @@ class _Compiler:
                 pieces.append(self.column(name, COLUMNS[name], operator, value))
             else:
                 raise ValidationFailedError(
-                    f"unknown field {name!r}; there are {', '.join(COLUMNS)} and metadata.<path>"
+                    f"unknown field {name!r}; the fields are {', '.join(COLUMNS)} and metadata.<path>"
                 )
         return " AND ".join(pieces)
 
@@ -151,7 +152,7 @@ class _Compiler:
             found = f"{column} = ANY ({self.bind([read(name, each) for each in _list(name, value)], kind + '[]')})"
             return found if operator == "in" else f"({found}) IS NOT TRUE"
         if value is None:
-            raise ValidationFailedError(f'to ask whether {name!r} is empty, write {{"{name}": {{"exists": false}}}}')
+            raise ValidationFailedError(f'to test whether {name!r} is empty, write {{"{name}": {{"exists": false}}}}')
         bound = self.bind(read(name, value), kind)
         if operator == "eq":
             return f"{column} = {bound}"
@@ -239,7 +240,7 @@ def _text(name: str, value: JsonValue) -> str:
     if not isinstance(value, str):
         raise ValidationFailedError(f"{name!r} compares with text, not {json.dumps(value, default=str)[:40]}")
     if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
-        raise ValidationFailedError(f"the value for {name!r} holds a character that cannot be stored")
+        raise ValidationFailedError(f"the value for {name!r} contains a character that cannot be stored")
     return value
 
 
@@ -258,7 +259,7 @@ def _encoded(name: str, value: JsonValue) -> str:
     except (TypeError, ValueError, RecursionError):
         raise ValidationFailedError(f"the value for {name!r} is not JSON") from None
     if "\\u0000" in encoded:
-        raise ValidationFailedError(f"the value for {name!r} holds a NUL character")
+        raise ValidationFailedError(f"the value for {name!r} contains a NUL character")
     return _text(name, encoded)
 
 
@@ -287,13 +288,13 @@ def _uuid(name: str, value: JsonValue) -> UUID:
 
 def _list(name: str, value: JsonValue) -> list[JsonValue]:
     if not isinstance(value, list) or len(value) > 1_000:
-        raise ValidationFailedError(f"in and nin on {name!r} take a list of at most 1,000 values")
+        raise ValidationFailedError(f"in and nin on {name!r} need a list of at most 1,000 values")
     return value
 
 
 def _flag(name: str, value: JsonValue) -> bool:
     if not isinstance(value, bool):
-        raise ValidationFailedError(f"exists on {name!r} takes true or false")
+        raise ValidationFailedError(f"exists on {name!r} needs true or false")
     return value
 
 

@@ -25,19 +25,19 @@ class MemoryKeys:
         self._clock = clock
 
     async def move(self, scope: Scope, namespace: str, key: str, to: str) -> KeysChanged:
-        """Move a key and all keys below it, with their older truths, or none of them.
+        """Move a key and all keys below it, with their older versions, or none of them.
 
         Raises NotFoundError, and ConflictError if the target is occupied.
         """
         if to == key or to.startswith(f"{key}/"):
-            raise ValidationFailedError(f"to: {to!r} is {key!r} itself, or lies below it")
+            raise ValidationFailedError(f"to: {to!r} is {key!r} itself or below it")
 
         write = self._database.writing(scope, COUNT)
         async for attempt in write:
             async with attempt as tx:
                 rows = await below(tx, namespace, key)
                 if await store.lock_below(tx, namespace, to, 1):
-                    raise ConflictError(f"there is something under {to!r} already; nothing was moved")
+                    raise ConflictError(f"a key already exists under {to!r}; nothing was moved")
                 now = self._clock()
                 for row in rows:
                     place = to + (row.key or "")[len(key) :]
@@ -59,7 +59,7 @@ async def below(tx: Tx, namespace: str, key: str) -> list[MemoryRow]:
     """Return the user's own current memories of a key and the keys below it, locked. Raises NotFoundError."""
     rows = await store.lock_below(tx, namespace, key, MAX_BATCH_ITEMS + 1)
     if not rows:
-        raise NotFoundError(f"nothing of yours is stored under {namespace}/{key}")
+        raise NotFoundError(f"you have no memory under {namespace}/{key}")
     if len(rows) > MAX_BATCH_ITEMS:
-        raise ValidationFailedError(f"more than {MAX_BATCH_ITEMS:,} keys lie below {key!r}; take a part of them")
+        raise ValidationFailedError(f"more than {MAX_BATCH_ITEMS:,} keys are below {key!r}; move them in parts")
     return rows

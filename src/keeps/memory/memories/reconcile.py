@@ -76,7 +76,7 @@ def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id:
     """Return the outcome of writing `new` where `stored` is current, by key or by content.
 
     `given`: fields that the caller named; the others keep their stored values.
-    `copy_id`: id for the older truth.
+    `copy_id`: id for the older version.
     """
     over = _is_past(stored.expires_at, now) or _is_past(stored.valid_to, now)
     value = new.value if "value" in given else stored.value

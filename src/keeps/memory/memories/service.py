@@ -34,8 +34,9 @@ from keeps_client.errors import (
     ValidationFailedError,
 )
 from keeps_client.models import Event, Filters, Memory, MemoryChange, NewMemory, Page, Receipt
-from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_CONTENT_CHARACTERS, MAX_LIMIT
+from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_LIMIT
 from keeps_client.models.memories import MemoryOrder
+from keeps_client.values import MAX_CONTENT_CHARACTERS
 
 INLINE_CHARACTERS = 8_000
 INLINE_ITEMS = 50
@@ -97,7 +98,9 @@ class MemoryService:
     def _check_source(content_type: str, *, allowed: bool) -> None:
         """Raise ValidationFailedError for a source: sources are added by calls of their own, which require a role."""
         if content_type == SOURCE and not allowed:
-            raise ValidationFailedError(f"content_type {SOURCE!r} is kept for add_source, add_tool and add_database")
+            raise ValidationFailedError(
+                f"content_type {SOURCE!r} is reserved for add_source, add_tool and add_database"
+            )
 
     def noticed(self, scope: Scope, *receipts: Receipt) -> Receipt:
         """Return the first receipt. Notify the index if any memory has no vector yet."""
@@ -111,7 +114,7 @@ class MemoryService:
         """Store all items in one transaction, or none. Return one receipt per item, in order."""
         if len(items) > MAX_BATCH_ITEMS:
             raise ValidationFailedError(
-                f"a batch has at most {MAX_BATCH_ITEMS:,} items, this one {len(items):,}; split it"
+                f"a batch has at most {MAX_BATCH_ITEMS:,} items; this one has {len(items):,}: split it"
             )
         if not items:
             return []
@@ -151,7 +154,7 @@ class MemoryService:
             elif namespace is not None and key is not None:
                 memory = await store.find(tx, namespace, key, self._clock())
             else:
-                raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
+                raise ValidationFailedError("name the memory to forget: a memory_id, or a namespace and a key")
         return memory if memory is not None and memory.user_id == scope.user_id else None
 
     async def find(self, scope: Scope, namespace: str, key: str) -> Memory | None:
@@ -251,7 +254,7 @@ class MemoryService:
         async for attempt in write:
             async with attempt as tx:
                 stored = await self.stored(tx, memory_id, namespace, key)
-                write.result = await self.forget_stored(tx, stored, hard=hard)
+                write.result = await self.forget_stored(tx, stored, self._clock(), hard=hard)
         return write.result
 
     async def stored(self, tx: Tx, memory_id: UUID | None, namespace: str | None, key: str | None) -> MemoryRow:
@@ -259,25 +262,24 @@ class MemoryService:
         if memory_id is None:
             stored = None if key is None else await store.lock_key(tx, namespace, key)
             if stored is None:
-                raise NotFoundError(f"no memory of yours under {namespace}/{key}")
+                raise NotFoundError(f"you have no memory under {namespace}/{key}")
             return stored
         stored = await store.lock(tx, memory_id)
         if stored is None:
             raise NotFoundError(f"no memory {memory_id} that you may forget")
         return stored
 
-    async def forget_stored(self, tx: Tx, stored: MemoryRow, *, hard: bool) -> Receipt:
-        """Hide a memory and its older truths for 30 days, or with `hard` delete them and redact their events now."""
+    async def forget_stored(self, tx: Tx, stored: MemoryRow, now: datetime, *, hard: bool) -> Receipt:
+        """Hide a memory and its older versions for 30 days, or with `hard` delete them and redact their events now."""
         await self._changes.remove_overdue(tx)
         older = await store.lock_older(tx, stored.memory_id)
         if hard:
-            # An older truth is erased alone; a current one with all earlier memories of its key.
+            # An older version is erased alone; a current one with all earlier memories of its key.
             same = [] if stored.superseded_by else await store.lock_incarnations(tx, stored)
             twins = [each for each in same if each.memory_id != stored.memory_id]
             return await self._changes.erase(tx, [stored, *twins])
         if stored.deleted_at is not None:
             return await self._changes.unchanged(tx, stored)
-        now = self._clock()
         gone = [
             NewMemoryRow(row.evolve(deleted_at=now, updated_at=now, version=row.version + 1))
             for row in (stored, *older)
@@ -286,22 +288,12 @@ class MemoryService:
         await store.replace(tx, gone, "memory.deleted")
         return receipt("forgotten", gone[0].row, gone[0].event_id, indexed=False)
 
-    async def restore(self, scope: Scope, memory_id: UUID) -> Receipt:
+    async def restore_stored(self, tx: Tx, stored: MemoryRow, now: datetime) -> Receipt:
         """Restore a memory that was forgotten less than 30 days ago, or has expired.
 
         Raises ConflictError if its key or content is in use again.
         """
-        write = self._database.writing(scope, RECEIPT)
-        async for attempt in write:
-            async with attempt as tx:
-                write.result = await self._restore(tx, memory_id)
-        return self.noticed(scope, write.result)
-
-    async def _restore(self, tx: Tx, memory_id: UUID) -> Receipt:
-        stored = await store.lock(tx, memory_id)
-        now = self._clock()
-        if stored is None:
-            raise NotFoundError(f"no memory {memory_id} that you may restore")
+        memory_id = stored.memory_id
         if stored.deleted_at is None:
             if stored.expires_at is None or stored.expires_at > now or stored.superseded_by is not None:
                 return await self._changes.unchanged(tx, stored)
@@ -310,14 +302,14 @@ class MemoryService:
             raise NotFoundError(f"memory {memory_id} was forgotten more than {RESTORABLE.days} days ago")
         if stored.superseded_by is None and (taken := await store.lock_same(tx, stored)) is not None:
             raise ConflictError(
-                f"its {'key' if stored.key else 'content'} is in use again, by memory {taken.memory_id}",
+                f"its {'key' if stored.key else 'content'} is now used by memory {taken.memory_id}",
                 current=str(taken.memory_id),
             )
-        together = [each for each in await store.lock_older(tx, memory_id) if each.deleted_at == stored.deleted_at]
+        together = [row for row in await store.lock_older(tx, memory_id) if row.deleted_at == stored.deleted_at]
         return await self._restored(tx, [stored, *together], now)
 
     async def _restored(self, tx: Tx, rows: Sequence[MemoryRow], now: datetime) -> Receipt:
-        """Restore a memory, and its older truths after it."""
+        """Restore a memory, and its older versions after it."""
         back = [NewMemoryRow(_alive(row, now)) for row in rows]
         await store.replace(tx, back, "memory.restored")
         indexed = await store.is_indexed(tx, rows[0].memory_id, self.model)
@@ -375,7 +367,7 @@ class MemoryService:
         """Raise ValidationFailedError for content longer than this installation allows."""
         if len(content) > self._max_content_characters:
             raise ValidationFailedError(
-                f"content has {len(content):,} characters; this installation takes {self._max_content_characters:,}"
+                f"content has {len(content):,} characters; this installation allows {self._max_content_characters:,}"
                 " (KEEPS_MAX_CONTENT_CHARACTERS)"
             )
 
@@ -425,5 +417,5 @@ def _named(change: MemoryChange) -> dict[str, object]:
     if "tags" in named:
         named["tags"] = tuple(dict.fromkeys(change.tags))
     if "valid_from" in named and named["valid_from"] is None:
-        raise ValidationFailedError("valid_from cannot be emptied; a memory is true since some time")
+        raise ValidationFailedError("valid_from cannot be null; every memory has a start time")
     return named

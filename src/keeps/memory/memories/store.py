@@ -63,7 +63,7 @@ async def insert_many(tx: Tx, rows: Sequence[NewMemoryRow], model: str, asking: 
     vectors = [(new.row.memory_id, new.embedding) for new in rows if new.embedding is not None]
     encoded = f"[{','.join(await cooperative_map(_inserted, rows))}]"
     if len(encoded) > MAX_BATCH_CHARACTERS:
-        raise PayloadTooLargeError(f"a batch holds at most {MAX_BATCH_CHARACTERS >> 20} MiB of JSON; split it")
+        raise PayloadTooLargeError(f"a batch has at most {MAX_BATCH_CHARACTERS >> 20} MiB of JSON; split it")
     fetch = tx.fetch_for_many if asking else tx.fetch
     inserted = await fetch(
         QUERIES["memories_insert"],
@@ -277,7 +277,7 @@ async def page_in_order(
 
 
 async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
-    """Delete rows for good, with all older truths among them.
+    """Delete rows for good, with all older versions among them.
 
     Statements about them and about entities are deleted and logged too.
     """

@@ -217,7 +217,7 @@ class OperationService:
         if operation.status == "running":
             return f"operation {operation.operation_id} is still running"
         if operation.job not in self._undoable:
-            return f"what the job {operation.job} does is not undone: it changes no memory"
+            return f"the job {operation.job} cannot be undone: it changes no memory"
         if not operation.counts:
             return f"operation {operation.operation_id} changed nothing"
         return f"operation {operation.operation_id} is older than {UNDO_WINDOW.days} days"

@@ -46,7 +46,7 @@ class ProviderCalls:
         seconds = timeout_seconds or DIRECT_FACTOR * self._timeout_seconds
         health = self._registry.health(scope, provider_id)
         if health.breaker.is_open():
-            raise ProviderFailedError(provider_id, f"it rests after failures, the last of them: {health.reason}")
+            raise ProviderFailedError(provider_id, f"paused after repeated failures; the last one: {health.reason}")
         try:
             async with asyncio.timeout(seconds):
                 result = await work(await self._registry.provider(scope, provider_id, session_id))

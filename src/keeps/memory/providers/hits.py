@@ -8,7 +8,7 @@ from keeps.base.clock import Clock
 from keeps.base.scope import Scope
 from keeps.providers.contract import text_of
 from keeps_client.models import Entry, Memory
-from keeps_client.models.common import MAX_CONTENT_CHARACTERS
+from keeps_client.values import MAX_CONTENT_CHARACTERS
 
 ENTRY_ID_VERSION = 5
 """Version of the UUIDs of entries; those of memories have version 7."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keeps.base.scope import Scope
 from keeps.memory.graph.service import GraphService
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories.service import MemoryService
@@ -12,10 +13,11 @@ from keeps.memory.providers.service import ProviderService
 from keeps.memory.providers.shown import ShownEntries
 from keeps.memory.providers.working import WorkingShelves
 from keeps.memory.recall.service import RecallService
+from keeps.memory.requests.buffer import RequestBuffer
 from keeps.part import Core, EndpointHandler, Part, serves
 from keeps_client.errors import ValidationFailedError
+from keeps_client.models import RecallRequest, RecallResult, recall
 from keeps_client.models import providers as api
-from keeps_client.models import recall
 
 
 def make(core: Core) -> None:
@@ -28,9 +30,15 @@ def make(core: Core) -> None:
 
 
 def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
-    service = core.get(ProviderService)
+    service, requests = core.get(ProviderService), core.get(RequestBuffer)
+
+    async def answer(scope: Scope, _: None, request: RecallRequest) -> RecallResult:
+        result = await service.recall(scope, request)
+        requests.note_recall(scope, request, result)
+        return result
+
     return (
-        serves(recall.RECALL, lambda s, _, b: service.recall(s, b)),
+        serves(recall.RECALL, answer),
         serves(api.LIST_PROVIDERS, lambda s, _, __: service.infos(s)),
         serves(api.WRITE_ENTRY, lambda s, p, b: service.write(s, p.provider_id, p.entry_key, b, p.session_id)),
         serves(api.READ_ENTRY, lambda s, p, _: service.read(s, p.provider_id, p.entry_key, p.session_id)),
@@ -51,7 +59,7 @@ def _registry(core: Core) -> Registry:
     }
     factories = {**installed_factories(), **core.providers}
     if taken := set(factories) & {*LOCAL, *builtin}:
-        raise ValidationFailedError(f"a provider cannot be called {sorted(taken)[0]!r}: Keeps has one of that name")
+        raise ValidationFailedError(f"a provider cannot be named {sorted(taken)[0]!r}: Keeps has one with that name")
     home = core.settings.home
     folder = core.settings.markdown_folder or home / "markdown"
     markdown = MarkdownFolders(folder, core.introducer, core.chat_for("markdown"), core.clock, core.embedder)

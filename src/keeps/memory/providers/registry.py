@@ -142,7 +142,7 @@ class Registry:
         Raises NotFoundError, which names those that exist.
         """
         if provider_id not in self._factories:
-            raise NotFoundError(f"no provider {provider_id!r}; there are {', '.join(self.names)}")
+            raise NotFoundError(f"no provider {provider_id!r}; the providers are {', '.join(self.names)}")
         place = (provider_id, scope.tenant_id, scope.user_id)
         provider = self._open.get(place)
         if provider is None:
@@ -234,7 +234,7 @@ def installed_factories() -> dict[str, ProviderFactory]:
         except Exception as error:  # noqa: BLE001  another's package must not keep Keeps from opening
             log().warning("provider cannot be loaded", provider=entry.name, error=type(error).__name__)
             factories[entry.name] = partial(
-                _unloadable, f"{entry.value} cannot be loaded: {type(error).__name__}; mend or uninstall its package"
+                _unloadable, f"{entry.value} cannot be loaded: {type(error).__name__}; fix or uninstall its package"
             )
     return factories
 

@@ -123,8 +123,8 @@ class ProviderService:
         if failed:
             log().warning("provider did not forget", providers=failed)
             raise UnavailableError(
-                f"{', '.join(failed)} may hold it still and did not delete it; the database forgets nothing before they"
-                " do. Try again; keeps providers names the fault"
+                f"{', '.join(failed)} may still have it and did not delete it; the database deletes nothing before"
+                " they do. Try again; `keeps providers list` shows the error"
             )
         return gone, [other for other, outcome in zip(others, outcomes, strict=True) if outcome is None]
 

@@ -59,7 +59,7 @@ class ShownEntries:
         provider_id, entry = place
         if unknown := sorted(change.model_fields_set - CHANGEABLE) or ["if_version"] * (if_version is not None):
             raise ValidationFailedError(
-                f"{unknown[0]} cannot be given: this is an entry of the provider {provider_id}, of which"
+                f"{unknown[0]} cannot be set: this is an entry of the provider {provider_id}, of which"
                 f" {', '.join(sorted(CHANGEABLE))} can change"
             )
         given = change.model_fields_set

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from uuid import UUID
 
+from keeps.base.door import is_looking
 from keeps.base.scope import Scope
 from keeps.memory.memories import store
 from keeps.store.db.session import Database, Tx
@@ -36,10 +37,12 @@ class AccessBuffer:
     def add(
         self, scope: Scope, memory_ids: Iterable[UUID], at: datetime, *, archived: Collection[UUID] = frozenset()
     ) -> None:
-        """Count an access to each memory.
+        """Count an access to each memory, unless the console looks.
 
         `archived`: the memories among them to revive when the counts are written.
         """
+        if is_looking():
+            return
         reads = self._reads.setdefault((scope.tenant_id, scope.user_id), {})
         for memory_id in memory_ids:
             if memory_id in reads:

@@ -34,6 +34,8 @@ SMALL_AUDIENCE, FEW_WORDS = 5_000, 200_000
 
 Beyond, it is compared with those that begin like it.
 """
+FEWEST_MEMORIES = 20
+"""Number of memories that the rarity of words assumes at least: a word of the only memory is not a common one."""
 NEAR, MANY_NEAR = 100, 200
 """Number of candidates chosen by the signs of their vectors: up to 50,000 memories, and above.
 
@@ -160,9 +162,10 @@ def names_in(text: str) -> list[str]:
 def score_text(found: ArmResults, held: WordMatches, counts: Counter[str], terms: Sequence[str]) -> None:
     """Score each memory by the words of a question. Words of which no list was read count for no memory."""
     matches, left_out, holders = held.matches, held.left_out, held.matches.held_by()
-    idf = bm25.inverse_frequencies(holders + left_out, found.total)
+    total = max(found.total, FEWEST_MEMORIES)
+    idf = bm25.inverse_frequencies(holders + left_out, total)
     found.idf = dict(zip(terms, idf.tolist(), strict=True))
-    found.idf[""] = float(bm25.inverse_frequencies(np.zeros(1), found.total)[0])
+    found.idf[""] = float(bm25.inverse_frequencies(np.zeros(1), total)[0])
     query_counts = np.array([counts[term] for term in terms], dtype=np.float64)
     found.all_words = float(np.where((left_out > 0) & (holders == 0), 0.0, idf) @ query_counts)
     average_length = held.words / max(found.total, 1)

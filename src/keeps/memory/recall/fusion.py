@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from keeps.models.token_vectors import products
+
 Scores = npt.NDArray[np.float64]
 
 TOKENS_WEIGHT = 1.0
@@ -125,10 +127,14 @@ class Part:
 
 def normalise(values: Scores) -> Scores:
     """Scale values between the smallest (0) and the largest (1). NaN counts as the smallest; equal values give 0."""
-    valid = values[~np.isnan(values)]
-    if not len(valid) or valid.max() - valid.min() <= 1e-12:
-        return np.where(np.isnan(values) | (values <= 0), 0.0, 1.0) if len(valid) else np.zeros(len(values))
-    return without_nan((values - valid.min()) / (valid.max() - valid.min()))
+    missing = np.isnan(values)
+    valid = values[~missing] if missing.any() else values
+    if not len(valid):
+        return np.zeros(len(values))
+    least, most = valid.min(), valid.max()
+    if most - least <= 1e-12:
+        return np.where(missing | (values <= 0), 0.0, 1.0)
+    return np.where(missing, 0.0, (values - least) / (most - least))
 
 
 def without_nan(values: Scores) -> Scores:
@@ -227,8 +233,8 @@ def centred(sentences: npt.NDArray[np.float32], question: npt.NDArray[np.float32
     """Return the cosine of each vector with the question's, after subtracting COMMON_SHARE of the vectors' mean."""
     common = COMMON_SHARE * sentences.mean(axis=0)
     own, asked = sentences - common, question - common
-    lengths = np.sqrt(np.einsum("ij,ij->i", own, own)) * np.sqrt(float(asked @ asked))
-    return np.einsum("ij,j->i", own, asked) / np.maximum(lengths, 1e-9)
+    lengths = np.sqrt(np.vecdot(own, own)) * np.sqrt(float(asked @ asked))
+    return np.vecdot(own, asked) / np.maximum(lengths, 1e-9)
 
 
 def of_sessions(
@@ -249,7 +255,7 @@ def of_sessions(
     order = np.argsort(of, kind="stable")
     starts = np.searchsorted(of[order], np.arange(len(names)))
     nearest = np.maximum(np.maximum.reduceat(best[inside[order]], starts, axis=0), -1.0)
-    scores = normalise((np.einsum("ij,j->i", nearest, weights) / weights.sum()).astype(np.float64))
+    scores = normalise((np.vecdot(nearest, weights) / weights.sum()).astype(np.float64))
     result[inside] = scores[of]
     return result
 
@@ -264,7 +270,7 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
         return list(order)
     sentences, scores, begins = candidates.sentences[best], total[best], candidates.begins[best]
     outdated = (
-        (np.einsum("ik,jk->ij", sentences, sentences) >= SAME_TOPIC_SIMILARITY)
+        (products(sentences, sentences.T) >= SAME_TOPIC_SIMILARITY)
         & (scores[:, None] - scores <= NEWER_FIRST_MARGIN)
         & (begins[:, None] < begins)
     )

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from keeps.base.text.asks import only_asks
-from keeps.base.text.changes import ALIKE, Stated, places_told, replaces, stated, tells_anew
+from keeps.base.text.changes import ALIKE, MOST_CHARACTERS, Stated, places_told, replaces, stated, tells_anew
 from keeps.base.text.small_talk import is_small_talk
 from keeps.base.text.trust import is_quotation, origin_of
 from keeps.base.unchecked import unchecked
@@ -94,7 +94,10 @@ def without_small_talk(hits: Sequence[Hit], query: str) -> list[Hit]:
 
 
 def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
-    """Map each of a user's statements among the best hits to the newest later one that probably changes it."""
+    """Map each of a user's statements among the best hits to the newest later one that probably changes it.
+
+    Long texts tell more than one statement, so none changes another.
+    """
     position = ranking.places
     memories = [
         hit.memory
@@ -102,6 +105,7 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
         if hit.memory.role in (None, "user")
         and origin_of(hit.memory.role, hit.memory.source, hit.memory.metadata) == "own"
         and hit.memory.content_type not in SUMMARIES
+        and len(hit.memory.content) <= MOST_CHARACTERS
         and hit.memory_id.bytes in position
     ]
     if len(memories) < 2:

@@ -17,7 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from keeps.memory.recall.misspelt import MOST_WORDS, Vocabulary
-from keeps.memory.recall.rows import TABLE, Packed, Rows, Table, among, hashes_of, ids_of, joined, moment_of, read_rows
+from keeps.memory.recall.rows import (
+    TABLE,
+    Packed,
+    Rows,
+    Table,
+    among,
+    hashes_of,
+    ids_of,
+    in_sorted,
+    joined,
+    moment_of,
+    read_rows,
+)
 from keeps.memory.recall.signs import Columns
 from keeps.memory.recall.words import Layout
 from keeps.models.embedder import Floats
@@ -284,7 +296,7 @@ class AudienceIndex:
         order = np.argsort(words, kind="stable")
         hashes, starts = np.unique(words[order], return_index=True)
         texts = self.letters.tobytes().decode().split()
-        there = _in_sorted(self._held_by(self.alive), hashes_of(texts))
+        there = in_sorted(self._held_by(self.alive), hashes_of(texts))
         letters = _spelt(sorted(compress(texts, there.tolist())))
         return Lists(hashes, np.append(starts, len(words)).astype(np.int64), rows[order], times[order], letters)
 
@@ -367,7 +379,7 @@ class AudienceIndex:
                 words += text[first + 1 : text.find(b" ", last + 1)].decode().split(" ")[:MOST_WORDS]
         begins = tuple(beginnings)
         words += [word for word in self.letters[self._sorted :].tobytes().decode().split() if word.startswith(begins)]
-        return Vocabulary(set(compress(words, _in_sorted(self._held_by(selected), hashes_of(words)).tolist())))
+        return Vocabulary(set(compress(words, in_sorted(self._held_by(selected), hashes_of(words)).tolist())))
 
     def _held_by(self, selected: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """Return the hashes of the words of the selected rows, ascending."""
@@ -410,7 +422,7 @@ class AudienceIndex:
         entries["row"] = first + np.repeat(np.arange(len(counts)), [len(each) for each in counts])
         entries["count"] = np.frombuffer(b"".join(counts), dtype=np.uint8)
         unique, at = np.unique(entries["word"], return_index=True)
-        known = _in_sorted(self._known, unique)
+        known = in_sorted(self._known, unique)
         texts = [word for word in every if word]
         letters = _spelt(texts[place] for place in at[~known].tolist())
         return entries, letters, np.union1d(self._known, unique[~known])
@@ -424,19 +436,12 @@ class AudienceIndex:
         """Return the rows of conversations in order, with new rows: only their conversations are sorted again."""
         new = np.flatnonzero(more["session"])
         sessions = self.table["session"][self.order]
-        changed = _in_sorted(np.unique(more["session"][new]), sessions)
+        changed = in_sorted(np.unique(more["session"][new]), sessions)
         numbers = np.concatenate((self.order[changed], len(self) + new))
         table = joined((self.table[self.order[changed]], more[new]))
         sorted_again = np.lexsort(tuple(table[name] for name in ("low", "high", "begins", "session")))
         at = np.searchsorted(sessions[~changed], table["session"][sorted_again])
         return np.insert(self.order[~changed], at, numbers[sorted_again])
-
-
-def _in_sorted(values: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return which of `wanted` are among some sorted values."""
-    if not len(values):
-        return np.zeros(len(wanted), dtype=bool)
-    return values[np.minimum(np.searchsorted(values, wanted), len(values) - 1)] == wanted
 
 
 def _spelt(words: Iterable[str]) -> npt.NDArray[np.uint8]:

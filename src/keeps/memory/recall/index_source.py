@@ -17,11 +17,11 @@ from keeps.memory.recall.misspelt import Vocabulary
 from keeps.memory.recall.rows import (
     BESIDE,
     Rows,
-    Table,
     Turns,
     among,
     hashes_of,
     ids_of,
+    in_sorted,
     joined,
     keys_of,
     moment_of,
@@ -204,7 +204,7 @@ class IndexSource:
         return self._nearest(sentence, passing, depth)
 
     async def graph(self, names: Sequence[str], memories: int, depth: int) -> dict[UUID, float]:
-        raise NotImplementedError("the graph is in the database")
+        raise NotImplementedError("the graph is stored in the database")
 
     async def with_key(self, namespace: str, key: str) -> set[UUID]:
         memory_ids: set[UUID] = set()
@@ -242,10 +242,10 @@ class IndexSource:
                 beside[mine[:, None], BESIDE + NEAR] = np.where(there, keys, b"")
         for turn in np.flatnonzero(spread).tolist():
             self._beside_in_all(int(sessions[turn]), beside[turn], chosen)
-        low = rows.table["low"]
+        low = np.sort(rows.table["low"])
         numbers = [np.concatenate([*some, np.zeros(0, dtype=np.int64)]) for some in chosen]
         new = [
-            some[~np.isin(part.view.table["low"][some], low)] for part, some in zip(self._parts, numbers, strict=True)
+            some[~in_sorted(low, part.view.table["low"][some])] for part, some in zip(self._parts, numbers, strict=True)
         ]
         return self._gathered(new), beside
 
@@ -341,39 +341,35 @@ class IndexSource:
 
     def _gathered(self, chosen: Sequence[RowNumbers]) -> Rows:
         """Return rows of some part that are selected and pass the filter, by id."""
-        both: list[tuple[Part, View, RowNumbers]] = []
+        both: list[Rows] = []
         for part, rows in zip(self._parts, map(np.unique, chosen), strict=True):
             allowed = rows[part.allowed[rows]]
             if len(allowed):
-                both.append((part, part.view, allowed[_by_id(part.view.table[allowed])]))
+                both.append(self._gathered_of(part, allowed))
         if not both:
             return Rows(sentences=np.zeros((0, self._width), dtype=np.float32))
-        tokens = [some for _, view, rows in both for some in view.index.tokens_of(rows)]
-        gathered = Rows(
-            joined([view.table[rows] for _, view, rows in both]),
-            np.concatenate([view.positions[rows] + part.start for part, view, rows in both]),
-            np.concatenate([self._sentences(view, rows) for _, view, rows in both]),
-            np.concatenate([view.details["vector"][rows] & self._vectors for _, view, rows in both]),
-            np.concatenate(tokens),
-        )
-        if len(both) == 1:
-            return gathered
-        order = _by_id(gathered.table)
+        first, *others = both
+        for more in others:
+            first = first.and_those(more)
+        return first.in_order(_by_id(first.table["high"], first.table["low"])) if others else first
+
+    def _gathered_of(self, part: Part, rows: RowNumbers) -> Rows:
+        """Return some rows of a part, by id."""
+        view = part.view
+        index, table = view.index, view.table
+        rows = rows[_by_id(table["high"][rows], table["low"][rows])]
         return Rows(
-            gathered.table[order],
-            gathered.positions[order],
-            gathered.sentences[order],
-            gathered.has_vector[order],
-            np.concatenate([tokens[place] for place in order.tolist()]),
+            table[rows],
+            view.positions[rows] + part.start,
+            index.sentences_of(rows) if self._vectors else np.zeros((len(rows), 1), dtype=np.float32),
+            view.details["vector"][rows] & self._vectors,
+            np.concatenate(index.tokens_of(rows)),
         )
 
-    def _sentences(self, view: View, rows: RowNumbers) -> Floats:
-        return view.index.sentences_of(rows) if self._vectors else np.zeros((len(rows), 1), dtype=np.float32)
 
-
-def _by_id(table: Table) -> npt.NDArray[np.intp]:
-    """Return the order of rows by id."""
-    return np.lexsort((table["low"], table["high"]))
+def _by_id(high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+    """Return the order of rows by the halves of their ids."""
+    return np.lexsort((low, high))
 
 
 def view_of(index: AudienceIndex, lives: tuple[str, ...]) -> View:

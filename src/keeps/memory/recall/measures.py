@@ -147,14 +147,18 @@ def _similar(rows: Rows, asked: RecallQuery) -> tuple[Scores, Scores]:
     there = rows.has_vector
     if asked.query is not None and there.any():
         sentences = rows.sentences if there.all() else rows.sentences[there]
-        vector[there] = np.einsum("ij,j->i", sentences, asked.query.sentence)
+        vector[there] = np.vecdot(sentences, asked.query.sentence)
         centred[there] = fusion.centred(sentences, asked.query.sentence)
     return vector, centred
 
 
 def _named(speakers: npt.NDArray[np.int64], text: str) -> Scores:
     """Return 1 for each candidate whose speaker a question names, else 0."""
-    return np.isin(speakers, name_parts(words_of(text))).max(axis=1, initial=False).astype(np.float64)
+    named = np.zeros(len(speakers), dtype=bool)
+    if speakers.any():
+        for part in name_parts(words_of(text)):
+            named |= (speakers == part).any(axis=1)
+    return named.astype(np.float64)
 
 
 def _held(text: Scores, found: ArmResults) -> Scores:

@@ -112,7 +112,7 @@ class Ranking:
         return replace(weighed, order=best + [each for each in self.order if each not in read])
 
     def _involved(self) -> list[int]:
-        return involved(self.order, self.rows.statement, self.request.query)
+        return involved(self.order, self.rows.statements, self.request.query)
 
     def _latest_first(
         self, order: Sequence[int], positions: Sequence[int], memories: Mapping[UUID, Memory]

@@ -144,6 +144,9 @@ def is_nothing_known(candidates: Candidates, question: Question | None) -> bool:
     tokens, vectors = candidates.tokens[~np.isnan(candidates.tokens)], candidates.vector[~np.isnan(candidates.vector)]
     if not len(tokens) or question is None:
         return bool(not len(vectors) and candidates.words.max() < LEAST_WORDS and not candidates.key_match.any())
+    unembedded = np.isnan(candidates.tokens) & np.isnan(candidates.vector)
+    if unembedded.any() and candidates.words[unembedded].max() >= LEAST_WORDS:
+        return False  # A memory stored a moment ago, whose words are all that is known of it.
     vector = float(vectors.max()) if len(vectors) else 0.0
     if (float(tokens.max()) + vector) / 2 >= NEAR_ENOUGH:
         return False

@@ -70,5 +70,5 @@ def _numbers(answers: Sequence[float], count: int) -> list[float]:
     """Return the answers as floats. Raises ValueError unless there is a finite number for each text."""
     scores = np.array(answers, dtype=np.float64)
     if scores.shape != (count,) or not np.isfinite(scores).all():
-        raise ValueError(f"{count} texts have {scores.shape} answers, or some that are no numbers")
+        raise ValueError(f"{count} texts have scores of shape {scores.shape}, or scores that are not numbers")
     return scores.tolist()

@@ -117,6 +117,20 @@ class Rows:
             list(compress(self.openings, wanted.tolist())),
         )
 
+    def in_order(self, order: npt.NDArray[np.intp]) -> Rows:
+        """Return the rows in another order."""
+        counts = self.token_counts
+        ends = np.cumsum(counts)
+        tokens = [self.tokens[ends[at] - counts[at] : ends[at]] for at in order.tolist()]
+        return Rows(
+            self.table[order],
+            self.positions[order],
+            self.sentences[order],
+            self.has_vector[order],
+            np.concatenate(tokens),
+            [self.openings[at] for at in order.tolist()] if self.openings else [],
+        )
+
     def and_those(self, others: Rows) -> Rows:
         if not len(others):
             return self
@@ -129,9 +143,11 @@ class Rows:
             [*self.openings, *others.openings],
         )
 
-    def statement(self, position: int) -> int:
-        """Return the `statement_key` of one candidate."""
-        return statement_key(self.openings[position]) if self.openings else int(self.table["statement"][position])
+    def statements(self, positions: Sequence[int]) -> list[int]:
+        """Return the `statement_key` of some candidates."""
+        if self.openings:
+            return [statement_key(self.openings[position]) for position in positions]
+        return self.table["statement"][np.array(positions, dtype=np.int64)].tolist()
 
     def tokens_of(self, position: int) -> Packed:
         """Return the packed word vectors of one candidate."""
@@ -172,6 +188,13 @@ def among(table: Table, keys: npt.NDArray[np.bytes_]) -> npt.NDArray[np.bool_]:
         return np.isin(keys_of(table), keys)
     found = np.minimum(np.searchsorted(halves[:, 1], table["low"]), len(halves) - 1)
     return (halves[found, 1] == table["low"]) & (halves[found, 0] == table["high"])
+
+
+def in_sorted(values: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which of `wanted` are among some sorted values."""
+    if not len(values):
+        return np.zeros(len(wanted), dtype=bool)
+    return values[np.minimum(np.searchsorted(values, wanted), len(values) - 1)] == wanted
 
 
 def no_turns(count: int) -> Turns:

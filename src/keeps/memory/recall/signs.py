@@ -141,7 +141,7 @@ class Nearest:
             return positions[np.argsort(distances[likely][first], kind="stable")]
         rows = np.ascontiguousarray(np.concatenate(self._columns, axis=1)[:, likely][:, first].T)
         signs = rows.view(np.uint8)[:, : -(-len(self._question) // 8)]
-        agreement = _sums(self._question)[np.arange(signs.shape[1]), signs].sum(axis=1)
+        agreement = _sums(self._question).take(signs + 256 * np.arange(signs.shape[1])).sum(axis=1)
         return positions[np.argsort(-agreement, kind="stable")[: self._passing]]
 
 

@@ -29,6 +29,7 @@ from keeps.store.db.statements import Condition, Statements
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.memory.recall", MEMORY)
+_HITS = QUERIES["recall_hits"].within(JSON_COLUMNS, MOST_WHOLE)
 Places = tuple[list[str], list[str], list[int]]
 """Audiences, lives and places, in the format of `Layout.places`."""
 PLACE_BYTES = 4
@@ -162,9 +163,8 @@ async def hits(
     database: Database, scope: Scope, versions: Sequence[int], memory_ids: Sequence[UUID], now: datetime
 ) -> dict[UUID, Memory] | None:
     """Return the memories that exist, if the tenant's and the user's audience still have these versions, else None."""
-    statement = QUERIES["recall_hits"].within(JSON_COLUMNS, MOST_WHOLE)
     who = scope.tenant_id, scope.user_id, scope.bound_agent
-    rows = await database.ask(scope.tenant_id, statement, *who, *versions, memory_ids)
+    rows = await database.ask(scope.tenant_id, _HITS, *who, *versions, memory_ids)
     if rows is None or not rows[0]["current"]:
         return None
     check_whole(rows, JSON_COLUMNS)

@@ -132,14 +132,15 @@ def latest_first(
     return best
 
 
-def involved(order: Sequence[int], statement: Callable[[int], int], question: str) -> list[int]:
+def involved(order: Sequence[int], statements: Callable[[Sequence[int]], list[int]], question: str) -> list[int]:
     """Return the positions whose texts `latest_first` compares, and may move.
 
-    `statement`: the `statement_key` of a candidate.
+    `statements`: the `statement_key` of some candidates.
     """
-    keys = {position: statement(position) for position in order[:STATEMENTS]}
-    alike = Counter(key for key in keys.values() if key)
-    positions = [position for position, key in keys.items() if alike[key] > 1]
+    best = order[:STATEMENTS]
+    keys = statements(best)
+    alike = Counter(keys)
+    positions = [position for position, key in zip(best, keys, strict=True) if key and alike[key] > 1]
     first = order[: ANNOUNCED + len(positions)] if asked_kinds(question) else ()
     return list(dict.fromkeys([*positions, *first]))
 

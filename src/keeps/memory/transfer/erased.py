@@ -50,7 +50,7 @@ class ErasureNotes:
         except (OSError, ValueError, KeyError) as error:
             raise UnavailableError(
                 f"the erasure cannot be noted beside the backups in {current} ({error}), so a restore would bring it"
-                " back: mend that, or end it with keeps backup off"
+                " back: mend that, or turn backups off with `keeps backup off`"
             ) from None
         self._elsewhere(current, "begun", *what)
 

@@ -76,7 +76,7 @@ class TenantService:
         for cell, rows in (await self._database.cells.everywhere(QUERIES["left_over"], tenant_id)).items():
             for row in rows:
                 raise ConflictError(
-                    f"a move of this tenant is not done: rows are left in the cell {cell}. Repeat keeps tenants move"
+                    f"a move of this tenant is incomplete: rows are left in the cell {cell}. Repeat keeps tenants move"
                     f" {tenant_id} --to {row['is_in']}, then erase"
                 )
 
@@ -101,8 +101,8 @@ class TenantService:
 
     async def _noted(self, state: Literal["begin", "done"], *what: str) -> None:
         """Record the erasure in every home whose backups may contain the data."""
-        for home in self._database.cells.homes:
-            notes = ErasureNotes(home, self._clock)
+        for server in self._database.cells.servers.values():
+            notes = ErasureNotes(server.home, self._clock)
             await asyncio.to_thread(notes.begin if state == "begin" else notes.done, *what)
 
     async def page(self, after: str, limit: int) -> list[TenantInfo]:
@@ -110,6 +110,16 @@ class TenantService:
         found = await self._database.cells.everywhere(QUERIES["tenants_list"], after, limit)
         infos = [TenantInfo(cell=cell, **dict(row)) for cell, rows in found.items() for row in rows]
         return sorted(infos, key=lambda each: each.tenant_id)[:limit]
+
+    async def find_users(self, scope: Scope, beginning: str, limit: int) -> list[str]:
+        """Return users of the scope's tenant whose id begins with a text, by id. For administrators."""
+        async with self._database.scoped(scope) as tx:
+            return [row["user_id"] for row in await tx.fetch(QUERIES["users_beginning"], beginning, limit)]
+
+    async def find_tenants(self, beginning: str, limit: int) -> list[str]:
+        """Return tenants whose id begins with a text, by id. For operators."""
+        rows = await self._database.cells.everywhere(QUERIES["tenants_beginning"], beginning, limit)
+        return sorted(row["tenant_id"] for some in rows.values() for row in some)[:limit]
 
     async def set_quota(self, tenant_id: str, quota: Quota) -> TenantInfo:
         """Set the limits of a tenant. Only given limits change; None removes a limit. Raises NotFoundError."""

@@ -20,13 +20,19 @@ def make(core: Core) -> None:
 
 
 def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
-    tenants, keys = core.get(TenantService), core.get(KeyService)
+    tenants, keys, transfer = core.get(TenantService), core.get(KeyService), core.get(TransferService)
 
     async def erase_user(scope: Scope, user: api.UserId, _: None) -> ErasureReceipt:
         try:
             return await tenants.erase_user(scope, user.user_id)
         finally:
             keys.changed()
+
+    async def erase_tenant_user(scope: Scope, user: api.TenantUserId, _: None) -> ErasureReceipt:
+        return await erase_user(scope_of_tenant(scope, user.tenant_id), api.UserId(user_id=user.user_id), None)
+
+    async def list_users(scope: Scope, query: api.TenantUsersQuery, _: None) -> list[str]:
+        return await transfer.users(scope_of_tenant(scope, query.tenant_id), query.after, query.limit)
 
     async def erase_tenant(scope: Scope, tenant: api.TenantId, _: None) -> ErasureReceipt:
         try:
@@ -36,7 +42,9 @@ def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
 
     return (
         serves(api.ERASE_USER, erase_user),
+        serves(api.ERASE_TENANT_USER, erase_tenant_user),
         serves(api.ERASE_TENANT, erase_tenant),
+        serves(api.LIST_TENANT_USERS, list_users),
         serves(api.LIST_TENANTS, lambda _, p, __: tenants.page(p.after, p.limit)),
         serves(api.SET_QUOTA, lambda _, p, b: tenants.set_quota(p.tenant_id, b)),
     )

@@ -3,6 +3,14 @@
 -- name: export_users
 SELECT user_id FROM keeps.users_of_tenant()
 
+-- name: users_after
+SELECT user_id FROM keeps.users_of_tenant() WHERE user_id > $1 ORDER BY user_id LIMIT $2
+-- name: users_beginning
+SELECT user_id FROM keeps.find_users($1, $2)
+
+-- name: tenants_beginning
+SELECT tenant_id FROM keeps.find_tenants($1, $2)
+
 -- name: count_rows
 SELECT name, held FROM keeps.count_rows($1)
 

@@ -69,10 +69,10 @@ class TransferService:
                         yield line
                     position = {name: rows[-1][name] for name in export.first}
 
-    async def users(self, scope: Scope) -> list[str]:
-        """Return the ids of all users of the scope's tenant."""
+    async def users(self, scope: Scope, after: str = "", limit: int | None = None) -> list[str]:
+        """Return the users of the scope's tenant by id, from `after` on."""
         async with self._database.scoped(scope) as tx:
-            return [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
+            return [row["user_id"] for row in await tx.fetch(QUERIES["users_after"], after, limit)]
 
     async def import_lines(self, scope: Scope, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines in the scope's tenant, with their ids and owners. Existing rows stay as they are.
@@ -117,7 +117,7 @@ class TransferService:
         try:
             export = self._exports.get(kind)
             if export is None:
-                raise ValidationFailedError(f"holds an unknown type: {kind!r}")
+                raise ValidationFailedError(f"has an unknown type: {kind!r}")
             check_row(row)
             read = export.read(row)
         except ValidationError as error:

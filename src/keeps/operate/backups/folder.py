@@ -94,22 +94,22 @@ class BackupFolder:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise ValidationFailedError(
-                f"cannot make {path}: {error.strerror}. As root, make it for the user that runs Keeps: install"
+                f"cannot create {path}: {error.strerror}. As root, create it for the user that runs Keeps: install"
                 f" --directory --mode 700 --owner {os.geteuid()} {path}"
             ) from None
         if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
             raise ValidationFailedError(
-                f"user {os.geteuid()} may not write to {path}; change its owner, or name another"
+                f"user {os.geteuid()} cannot write to {path}; change its owner, or choose another folder"
             )
         if not (path / ABOUT).exists():
             if any(path.iterdir()):
-                raise ValidationFailedError(f"{path} holds something else; name an empty folder, or a new one")
+                raise ValidationFailedError(f"{path} contains other files; choose an empty folder or a new one")
             (path / "wal").mkdir(mode=0o700)
             about = About(made_at=now, home=str(home), salt=secrets.token_hex(16), sealed=key is not None)
             _write(path / ABOUT, about.model_dump_json(indent=2))
         found = BackupFolder.open(path, key)
         if found.about.home != str(home):
-            raise ValidationFailedError(f"{path} holds the backups of {found.about.home}; name another folder")
+            raise ValidationFailedError(f"{path} has the backups of {found.about.home}; choose another folder")
         return found
 
     @staticmethod
@@ -118,12 +118,12 @@ class BackupFolder:
         try:
             about = About.model_validate_json((path / ABOUT).read_text(encoding="utf-8"))
         except (OSError, ValidationError):
-            raise ValidationFailedError(f"{path} is no folder of backups: it has no {ABOUT}") from None
+            raise ValidationFailedError(f"{path} is not a folder of backups: it has no {ABOUT}") from None
         if about.sealed and key is None:
-            raise ValidationFailedError(f"the backups in {path} are sealed: give the key with --key-file")
+            raise ValidationFailedError(f"the backups in {path} are encrypted: give the key with --key-file")
         if key is not None and not about.sealed:
             raise ValidationFailedError(
-                f"the backups in {path} are not sealed, though a key was given: is it that folder?"
+                f"the backups in {path} are not encrypted, but you gave a key; check the folder"
             )
         return BackupFolder(path, about, key)
 
@@ -174,19 +174,19 @@ class BackupFolder:
         """
         by_name = {backup.name: backup for backup in self.backups()}
         if name is not None and name not in by_name:
-            raise NotFoundError(f"no backup {name!r} in {self.path}; there are {', '.join(by_name) or 'none'}")
+            raise NotFoundError(f"no backup {name!r} in {self.path}; the backups are {', '.join(by_name) or 'none'}")
         fit = [backup for backup in by_name.values() if at is None or backup.ended_at <= at]
         if name is None and not fit:
             ended = [backup.ended_at for backup in by_name.values()]
             first = f"; the first ended at {min(ended):%F %T} UTC" if ended else ""
-            raise NotFoundError(f"no backup in {self.path} is from before that time{first}")
+            raise NotFoundError(f"no backup in {self.path} is older than that time{first}")
         last = by_name[name] if name is not None else fit[-1]
         if at is not None and last.ended_at > at:
             raise ValidationFailedError(f"backup {last.name} ended at {last.ended_at:%F %T} UTC, after that time")
         chain = [last]
         while chain[0].of is not None:
             if chain[0].of not in by_name:
-                raise NotFoundError(f"backup {chain[0].of}, on which {chain[0].name} builds, is gone")
+                raise NotFoundError(f"backup {chain[0].of}, on which {chain[0].name} is based, is missing")
             chain.insert(0, by_name[chain[0].of])
         return chain
 

@@ -73,7 +73,7 @@ def plan_of(home: Path) -> Plan:
     """Return the plan of a home. Raises NotConfiguredError if there is none."""
     plan = Plan.of(home)
     if plan is None:
-        raise NotConfiguredError(f"{home} is not backed up yet: keeps backup on FOLDER says where its backups go")
+        raise NotConfiguredError(f"{home} has no backups: turn them on with `keeps backup on FOLDER`")
     return plan
 
 
@@ -224,7 +224,9 @@ def _shipped(folder: BackupFolder, spool: int, name: str, owner: int, there: set
     with os.fdopen(descriptor, "rb") as segment:
         found = os.fstat(segment.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_uid != owner or found.st_size > MOST_BYTES:
-            raise UnavailableError(f"{name} in {SPOOL} is no segment of the log; look who put it there, and remove it")
+            raise UnavailableError(
+                f"{name} in {SPOOL} is not a segment of the log; find out where it came from and remove it"
+            )
         content = segment.read()
     new = name not in there
     if new:
@@ -234,8 +236,8 @@ def _shipped(folder: BackupFolder, spool: int, name: str, owner: int, there: set
         with folder.reading("wal", name + ".gz") as file:
             if file.read(MOST_BYTES + 1) != content:
                 raise UnavailableError(
-                    f"{folder.path} holds the log of another history ({name} differs): name another folder with keeps"
-                    " backup on"
+                    f"{folder.path} has the log of another history ({name} differs): choose another folder with `keeps"
+                    " backup on`"
                 )
     os.unlink(name, dir_fd=spool)
     return new
@@ -305,6 +307,6 @@ class ShippedServer:
         except (KeepsError, OSError) as error:
             failure = str(error)
             if failure != self._failure:
-                log().error("the log cannot be taken to the backups; it waits in the home", error=failure)
+                log().error("cannot copy the log to the backups; it waits in the home", error=failure)
             ShipFailure(pid=os.getpid(), error=failure).write(self.server.home)
             self._failure = failure

@@ -13,12 +13,14 @@ from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from keeps.base.clock import utc_now
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.memory.transfer.erased import erased_since, hashed, remember_folder
 from keeps.memory.transfer.erasure import TenantService
 from keeps.operate.backups.folder import Backup, BackupFolder
 from keeps.operate.backups.programs import administrator, run, write_to
+from keeps.operate.backups.state import Verification
 from keeps.store.db.embedded.binaries import major_version
 from keeps.store.db.embedded.home import RESTORING, EmbeddedPostgres, prepared_home, remove_home
 from keeps.store.db.statements import Statements
@@ -93,7 +95,7 @@ async def restore(
     """
     chain = folder.chain(name, at)
     if await asyncio.to_thread(lambda: home.exists() and any(home.iterdir())):
-        raise ConflictError(f"{home} is not empty: a backup is restored into a new home")
+        raise ConflictError(f"{home} is not empty: restore into a new home")
     alone = name is not None and at is None
     try:
         await asyncio.to_thread(_unpack, folder, home, chain, at, alone=alone, progress=progress)
@@ -111,7 +113,7 @@ def _unpack(
     if chain[-1].major != str(installed := major_version(data.binaries)):
         raise UnavailableError(
             f"PostgreSQL {chain[-1].major} made this backup, and {installed} is installed: restore it with a Keeps of"
-            f" that time (pip install keeps=={chain[-1].keeps}, into an environment of its own), then upgrade the home"
+            f" that time (pip install keeps=={chain[-1].keeps}, into a separate environment), then upgrade the home"
         )
     place, user = data.data.parent, data.user
     with folder.reading(chain[-1].name, "home.json.gz") as file:
@@ -139,7 +141,7 @@ def _unpack(
             write_to(user, file, "/bin/sh", "-c", 'cat >"$1"', "sh", str(place / WAL / segment))
     if at is not None and not any(not segment.endswith(".history") for segment in segments):
         raise NotFoundError(
-            f"the log was not kept then; the last backup before ended at {chain[-1].ended_at:%F %T} UTC"
+            f"the log was not archived then; the last backup before ended at {chain[-1].ended_at:%F %T} UTC"
         )
     # A new history begins in any case, so that later writes are never taken for the old log.
     where = str(place / WAL).replace("'", "'\\''").replace("%", "%%")
@@ -174,7 +176,7 @@ def _bring_home(home: Path, held: dict[str, dict[str, str]]) -> None:
     for name, content in held["files"].items():
         parts = PurePosixPath(name).parts
         if parts[:1] != ("markdown",) or len(parts) < 2 or ".." in parts:
-            raise ValidationFailedError(f"this backup holds {name!r}, which is no file of the Markdown memory")
+            raise ValidationFailedError(f"this backup contains {name!r}, which is not a file of the Markdown memory")
         target = home.joinpath(*parts)
         target.parent.mkdir(parents=True, exist_ok=True)
         _new_file(target, base64.b64decode(content))
@@ -194,7 +196,10 @@ async def _settle(
         server = await EmbeddedPostgres.open(home, restoring=True)
     except UnavailableError as error:
         if "before configured recovery target was reached" in error.detail:
-            raise NotFoundError("the log does not go on until that time; name an earlier one, or none") from None
+            raise NotFoundError(
+                "the backed-up log contains nothing written at or after that time; give an earlier time, or none for"
+                " the newest state"
+            ) from None
         raise
     async with server, server.administered() as connection:
         moment = await connection.fetchval(QUERIES["last_replayed"].text) or chain[-1].ended_at
@@ -254,12 +259,20 @@ async def verify(
     at: datetime | None = None,
     progress: Progress = lambda _: None,
 ) -> tuple[Restored, Checked]:
-    """Restore a backup to `where`, compare every row of every tenant with its log, and remove it again."""
-    async with restored_for_a_while(folder, where, opening, name, at, progress) as (keeps, restored):
-        checked = await check(keeps, where, progress)
-        if checked.tenants != restored.tenants:
-            checked.damaged += f"{restored.tenants} tenants are stored, but {checked.tenants} are found by the index"
-        return restored, checked
+    """Restore a backup to `where`, compare every row of every tenant with its log, and remove it again.
+
+    The folder stores the outcome.
+    """
+    good = False
+    try:
+        async with restored_for_a_while(folder, where, opening, name, at, progress) as (keeps, restored):
+            checked = await check(keeps, where, progress)
+            if checked.tenants != restored.tenants:
+                checked.damaged += f"{restored.tenants} tenants are stored, but {checked.tenants} are in the index"
+            good = checked.good
+            return restored, checked
+    finally:
+        Verification(at=utc_now(), good=good).write(folder.path)
 
 
 async def check(keeps: Keeps, home: Path, progress: Progress) -> Checked:

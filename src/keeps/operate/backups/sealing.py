@@ -47,9 +47,9 @@ def read_key(path: Path) -> bytes:
     except OSError as error:
         raise ValidationFailedError(f"cannot read the key in {path}: {error.strerror}") from None
     except ValueError:
-        raise ValidationFailedError(f"{path} is no key of backups: 64 hexadecimal digits are wanted") from None
+        raise ValidationFailedError(f"{path} is not a backup key: it must have 64 hexadecimal digits") from None
     if len(key) != 32:
-        raise ValidationFailedError(f"{path} is no key of backups: 64 hexadecimal digits are wanted")
+        raise ValidationFailedError(f"{path} is not a backup key: it must have 64 hexadecimal digits")
     return key
 
 
@@ -93,7 +93,7 @@ class _Opening(io.RawIOBase):
         head = file.read(len(MAGIC) + _SALT)
         self._next = file.read(PIECE + _TAG)
         if not head.startswith(MAGIC) or not self._next:
-            raise ValidationFailedError(f"{bound} is no sealed file of a backup, or was cut")
+            raise ValidationFailedError(f"{bound} is not an encrypted file of a backup, or it is truncated")
         self._cipher = AESGCM(_own_key(key, head[len(MAGIC) :], bound))
 
     def readable(self) -> bool:
@@ -107,7 +107,7 @@ class _Opening(io.RawIOBase):
                 self._held = self._cipher.decrypt(nonce, piece, None)
             except InvalidTag:
                 raise ValidationFailedError(
-                    f"{self._name} cannot be opened: another key, or it was changed, cut or renamed"
+                    f"{self._name} cannot be opened: it has another key, or was changed, truncated or renamed"
                 ) from None
             self._count += 1
         taken = self._held[: len(buffer)]

@@ -86,7 +86,7 @@ def _copy(home: Path, old_programs: Path, progress: Progress) -> tuple[int, Path
         if version >= installed:
             old_places = old_data(place)
             if not old_places:
-                raise ConflictError(f"{home} is of PostgreSQL {version} already: nothing to upgrade")
+                raise ConflictError(f"{home} is already on PostgreSQL {version}: nothing to upgrade")
             latest = old_places[-1]  # The upgrade was interrupted after the copy, or the old data was kept.
             return int(latest.name.rpartition("-")[2]), latest
         size = int(run(folder.user, "du", "-sb", "--", folder.data).split()[0])
@@ -155,6 +155,6 @@ def _pg_upgrade(old: DataFolder, new: DataFolder, work: Path, password: str, con
         script = 'cd "$1"; PGPASSFILE=$2; export PGPASSFILE; shift 2; exec "$@"'
         run(new.user, "/bin/sh", "-c", script, "sh", work, passwords, *command)
     except UnavailableError as error:
-        raise UnavailableError(f"the data is as it was; pg_upgrade says: {error.detail}") from None
+        raise UnavailableError(f"the data is unchanged; pg_upgrade reports: {error.detail}") from None
     finally:
         remove_socket_folder(socket)

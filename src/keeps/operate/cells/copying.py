@@ -85,8 +85,7 @@ class Copy:
         status = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
         if status is None or not status["runs"]:
             raise UnavailableError(
-                f"the copy was stopped by an error, which the log of the cell {self._target.name} tells; nothing was"
-                " moved"
+                f"an error stopped the copy: see the log of the cell {self._target.name}; nothing was moved"
             )
         return status["ready"], status["tables"]
 
@@ -95,7 +94,7 @@ class Copy:
         lag = await ends.source.fetchrow(QUERIES["behind"].text, self._name, position)
         if lag is None or lag["bytes"] is None:
             raise UnavailableError(
-                f"the replication slot {self._name} is gone from the cell {self._source.name}; nothing was moved"
+                f"the replication slot {self._name} no longer exists in the cell {self._source.name}; nothing was moved"
             )
         return lag["bytes"]
 
@@ -103,7 +102,7 @@ class Copy:
         """Stop replication. Raises UnavailableError when it does not stop."""
         await made(ends.target, "pause_statement", self._name)
         if not await until(lambda: self._is_cut_off(ends), CUT_OFF_SECONDS):
-            raise UnavailableError("the copy could not be cut off; nothing was moved")
+            raise UnavailableError("the copy could not be disconnected; nothing was moved")
 
     async def is_whole(self, ends: Ends) -> bool:
         """Return whether all tables are copied, even if replication is stopped."""

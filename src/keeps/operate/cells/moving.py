@@ -22,7 +22,7 @@ from keeps.operate.cells.copying import LOCKED, Copy, Ends, Place, made, until
 from keeps.operate.cells.store import ARRIVING, QUERIES, SETTLED
 from keeps.store.db.provision import administered, at_once
 from keeps.store.db.session import Connection
-from keeps.store.schema.files import HEAD
+from keeps.store.schema.revisions import HEAD
 from keeps_client.errors import ConflictError, KeepsError, UnavailableError, ValidationFailedError
 
 Step = Literal[
@@ -87,7 +87,7 @@ class Mover:
                 if monotonic() < deadline:
                     await asyncio.sleep(0.05)
                     continue
-                raise ConflictError(f"tenant {self._tenant_id} is being moved already; wait for that")
+                raise ConflictError(f"tenant {self._tenant_id} is already being moved; wait until that ends")
             yield Ends(**opened)
 
     async def look(self) -> Progress:
@@ -155,7 +155,7 @@ class Mover:
         if source["free_slots"] < 1 + 2:
             raise ValidationFailedError(
                 f"the cell {self._places['source'].name} has {source['free_slots']} free replication slots; a move"
-                " takes up to 3: raise max_replication_slots"
+                " needs up to 3: raise max_replication_slots"
             )
         self.progress.rows = await self._count(ends.source)
         if not self.progress.rows.get("tenants"):
@@ -194,8 +194,8 @@ class Mover:
             await asyncio.sleep(1)
         else:
             raise UnavailableError(
-                f"the copy of tenant {self._tenant_id} does not keep up with its writers; nothing was moved. Try again"
-                " when less is written"
+                f"the copy of tenant {self._tenant_id} cannot keep up with the writes; nothing was moved. Try again"
+                " when there are fewer writes"
             )
 
     async def _held(self, ends: Ends) -> bool:
@@ -219,7 +219,7 @@ class Mover:
             # Check that this is still the only mover, since another one may have restarted the copy.
             await ends.main.fetchval(QUERIES["now"].text)
             if not await self._replication.is_whole(ends):
-                raise ConflictError("the copy was begun anew by another; nothing was moved")
+                raise ConflictError("another process restarted the copy; nothing was moved")
             await holder.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
         self.progress.held_seconds = loop.time() - began
         self._did("decided")
@@ -247,7 +247,7 @@ class Mover:
         self._did("cleaned")
         if not await until(lambda: self._nobody_reads(ends, moment), READERS_SECONDS):
             raise UnavailableError(
-                f"tenant {self._tenant_id} is in the cell {self._places['target'].name}, but somebody still reads it in"
+                f"tenant {self._tenant_id} is in the cell {self._places['target'].name}, but is still being read in"
                 f" {self._places['source'].name}: repeat the command later, to erase it there"
             )
         self.progress.rows = await self._count(ends.source)
@@ -292,7 +292,7 @@ class Mover:
         if before is not None and not made_anew and (now is None or now[-1] != before[-1] or now[0] < before[0]):
             raise ConflictError(
                 f"the cell {self._places['target'].name} does not hold what {self._places['source'].name} holds of"
-                f" tenant {self._tenant_id}; nothing was erased. Was one of them restored? Look at both"
+                f" tenant {self._tenant_id}; nothing was erased. One may have been restored: compare them"
             )
 
     async def _erase(self, connection: Connection) -> None:

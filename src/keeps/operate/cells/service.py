@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from keeps.store.db.cell import MAIN, Cell
 from keeps.store.db.embedded import EmbeddedPostgres
 from keeps.store.db.pool import address_of, open_pool
 from keeps.store.db.probe import probe
-from keeps.store.db.provision import administered, at_once, made_up_passwords, prepare
+from keeps.store.db.provision import administered, at_once, given_passwords, prepare
 from keeps.store.db.session import Connection
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError, ValidationFailedError
 
@@ -110,7 +109,7 @@ class CellService:
             )
         if not _NAME.fullmatch(name):
             raise ValidationFailedError(
-                f"{name!r} is no name for a cell: up to 40 of a to z, 0 to 9, - and _, a letter first"
+                f"{name!r} is not a name for a cell: use up to 40 of a to z, 0 to 9, - and _, a letter first"
             )
         self._ring.newest  # noqa: B018  raises where nothing can be sealed
         async with administered(self._place(MAIN).url) as main:
@@ -123,7 +122,7 @@ class CellService:
             (placed,) = await main.fetch(QUERIES["placed_in"].text, name)
             if name in existing and placed["tenants"] and not tenants:
                 raise ConflictError(
-                    f"the directory has tenants in the cell {name}, and this database has none: it is another one"
+                    f"the directory has tenants in the cell {name}, and this database has none: it is not that cell"
                 )
             if not existing:
                 await main.execute(QUERIES["cell_put"].text, MAIN, None, None, 1)
@@ -142,15 +141,15 @@ class CellService:
         """Create roles and tables on an unused server: existing roles have passwords of others."""
         async with administered(admin_url) as there:
             (roles,) = await there.fetch(QUERIES["roles_there"].text)
-        given = {role: os.environ.get(f"{role.upper()}_PASSWORD") for role in ("keeps_owner", "keeps_app")}
-        passwords = {role: word for role, word in given.items() if word}
-        if roles["there"] and len(passwords) < len(given):
+        passwords = given_passwords()
+        url = None if roles["there"] and "keeps_app" not in passwords else await prepare(admin_url, passwords)
+        if url is None:
             raise ConflictError(
-                "the role keeps_app is on this server already, and others may use its password: give --url"
-                f" postgresql://keeps_app:…@host/database for the cell {name}, or both passwords in"
-                " KEEPS_OWNER_PASSWORD and KEEPS_APP_PASSWORD"
+                "the role keeps_app already exists on this server, and others may use its password: give --url"
+                f" postgresql://keeps_app:…@host/database for the cell {name}, or its password in"
+                " KEEPS_APP_PASSWORD"
             )
-        return await prepare(admin_url, made_up_passwords() | passwords)
+        return url
 
     async def _admit(self, name: str, url: str | None, home: Path | None) -> list[str]:
         """Check that a database may be a cell, and return its tenants.
@@ -167,13 +166,13 @@ class CellService:
                 for other in await self._database.cells.all():
                     (its,) = await other.privileged_read(QUERIES["identity"])
                     if other.name != name and mine["database"] == its["database"]:
-                        raise ConflictError(f"this database is the cell {other.name} already")
+                        raise ConflictError(f"this database is already the cell {other.name}")
                 if await cell.privileged_read(QUERIES["cells"]):
-                    raise ConflictError("this database has cells of its own; take those of one Keeps apart first")
+                    raise ConflictError("this database has its own cells; remove them first")
                 (been,) = await cell.privileged_read(QUERIES["has_placements"])
                 if been["has"] and name not in self._database.cells.names:
                     raise ConflictError(
-                        "this database has been a cell, and says of tenants that they are elsewhere; if that is over,"
+                        "this database was a cell, and records that some tenants are elsewhere; if that is over,"
                         " its administrator empties keeps_cells.placements"
                     )
                 async for tenant_id in _tenants(cell):
@@ -196,7 +195,7 @@ class CellService:
         """Set a cell's share of new tenants, relative to the others; 0: none. Raises NotFoundError."""
         async with administered(self._place(MAIN).url) as main:
             if not await main.fetch(QUERIES["cell_weight"].text, name, weight):
-                raise NotFoundError(f"no cell {name!r}; keeps cells list")
+                raise NotFoundError(f"no cell {name!r}; see `keeps cells list`")
 
     async def remove(self, name: str) -> None:
         """Remove an empty cell.
@@ -212,10 +211,10 @@ class CellService:
         for left_over in await self.left_over():
             if name in (left_over.cell, left_over.is_in):
                 raise ConflictError(
-                    f"a move of tenant {left_over.tenant_id} between {left_over.cell} and {left_over.is_in} is not"
-                    " done; repeat it"
+                    f"a move of tenant {left_over.tenant_id} between {left_over.cell} and {left_over.is_in} is"
+                    " incomplete; repeat it"
                 )
-        busy = ConflictError(f"the cell {name} has tenants, or gets new ones; keeps cells drain {name}")
+        busy = ConflictError(f"the cell {name} has tenants or gets new ones; run `keeps cells drain {name}` first")
         if [tenant async for tenant in _tenants(cell)]:
             raise busy
         async with administered(self._place(MAIN).url) as main, administered(self._place(name).url) as there:
@@ -246,7 +245,7 @@ class CellService:
             (held,) = await main.fetch(QUERIES["cell_locked"].text, name)
             (placed,) = await main.fetch(QUERIES["placed_in"].text, name)
             if held["weight"]:
-                raise ConflictError(f"the cell {name} gets new tenants; keeps cells drain {name}")
+                raise ConflictError(f"the cell {name} gets new tenants; run `keeps cells drain {name}` first")
             if placed["tenants"]:
                 raise ConflictError(
                     f"the directory has {placed['tenants']:,} tenants in the cell {name}, and its address does not"
@@ -283,7 +282,7 @@ class CellService:
         rows = [row for row in await self._database.main.privileged_read(QUERIES["cells"]) if row["name"] != besides]
         weights = [row["weight"] for row in rows]
         if not any(weights):
-            raise ConflictError("no other cell takes tenants; keeps cells add, or keeps cells weight")
+            raise ConflictError("no other cell accepts tenants; use `keeps cells add` or `keeps cells weight`")
         return random.choices([row["name"] for row in rows], weights)[0]
 
     async def move(
@@ -297,13 +296,13 @@ class CellService:
         check_id("tenant_id", tenant_id)
         await self._database.cells.read(again=True)
         if target not in self._database.cells.names:
-            raise NotFoundError(f"no cell {target!r}; keeps cells list")
+            raise NotFoundError(f"no cell {target!r}; see `keeps cells list`")
         trail = await self._database.cells.trail(tenant_id)
         if trail[-1] in trail[:-1]:
             if dry_run:
                 raise ConflictError(
-                    f"a move of tenant {tenant_id} between the cells {trail[-2]} and {trail[-1]} was ended half way;"
-                    " without --dry-run the same command goes on with it"
+                    f"a move of tenant {tenant_id} between the cells {trail[-2]} and {trail[-1]} was interrupted; the"
+                    " same command without --dry-run continues it"
                 )
             await self._open_decided(tenant_id, trail[-2:], told)
             trail = await self._database.cells.trail(tenant_id)

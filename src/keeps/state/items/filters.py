@@ -52,7 +52,7 @@ class _Compiler:
         if operator in ("$eq", "$ne"):
             self.parts.append(f"{place} {'=' if operator == '$eq' else '<>'} {self._bound(json.dumps(value), 'jsonb')}")
         elif operator not in _COMPARED:
-            raise ValidationFailedError(f"unsupported operator: {operator}; there are {', '.join(OPERATORS)}")
+            raise ValidationFailedError(f"unsupported operator: {operator}; choose from {', '.join(OPERATORS)}")
         elif isinstance(value, str):
             self.parts.append(
                 f"CASE WHEN jsonb_typeof({place}) = 'string' THEN ({place} #>> '{{}}') COLLATE \"C\""

@@ -76,13 +76,13 @@ class _Budget:
         """Raise PayloadTooLargeError if the operations have taken too long."""
         if time.monotonic() > self._ends:
             raise PayloadTooLargeError(
-                f"this batch reads for over {MOST_SECONDS:.0f} s; send its operations in several"
+                f"this batch reads for more than {MOST_SECONDS:.0f} s; send its operations in several batches"
             )
 
     def _count(self, cost: int) -> None:
         self._spent += cost
         if self._spent > MOST_WHOLE:
-            raise PayloadTooLargeError("what this batch would answer is too much at once; ask for less, in several")
+            raise PayloadTooLargeError("the response to this batch is too large; split the batch")
 
 
 _Change = PutItem | DeleteItem
@@ -351,7 +351,7 @@ class ItemService:
 def _check_listings(ops: Sequence[Operation]) -> None:
     """Raise ValidationFailedError for too many namespace listings, since each reads all namespaces of the user."""
     if sum(isinstance(each, ListNamespaces) for each in ops) > MOST_LISTINGS:
-        raise ValidationFailedError(f"a batch lists namespaces at most {MOST_LISTINGS} times; send several")
+        raise ValidationFailedError(f"a batch lists namespaces at most {MOST_LISTINGS} times; split it")
 
 
 def matching(names: Sequence[tuple[str, ...]], wanted: ListNamespaces) -> list[tuple[str, ...]]:

@@ -66,11 +66,11 @@ class PlanService:
         async for attempt in write:
             async with attempt as tx:
                 if new.parent_plan_id is not None and await store.get(tx, new.parent_plan_id) is None:
-                    raise NotFoundError(f"no plan {new.parent_plan_id!r} to be the parent; create it first")
+                    raise NotFoundError(f"no parent plan {new.parent_plan_id!r}; create it first")
                 plan = self._new(scope, plan_id, new.model_dump(exclude={"plan_id", "visibility"}))
                 await self._join(tx, plan.session_id)
                 if not await store.insert(tx, plan):
-                    raise _conflict(await self._held(tx, plan_id), "is there already")
+                    raise _conflict(await self._held(tx, plan_id), "already exists")
                 write.result = plan
         return write.result
 
@@ -222,15 +222,15 @@ def _goal_event(new: NewPlanContext) -> str:
         return new.goal_event
     if new.context is not None:
         return "goal"
-    message = f"goal_event: plan {new.plan_id!r} is not there yet; give its goal_event to make it"
-    raise ValidationFailedError(message, [{"field": "goal_event", "message": "is needed to make the plan"}])
+    message = f"goal_event: plan {new.plan_id!r} does not exist; give its goal_event to create it"
+    raise ValidationFailedError(message, [{"field": "goal_event", "message": "is required to create the plan"}])
 
 
 def _check(held: Plan | None, expected: int | None, plan_id: str) -> None:
     version = held.version if held else 0
     if expected not in (None, version):
         if held is None:
-            raise ConflictError(f"plan {plan_id!r} is not there; version {expected} was expected", current_version=0)
+            raise ConflictError(f"plan {plan_id!r} does not exist; version {expected} was expected", current_version=0)
         raise _conflict(held, f"has version {version}, not {expected}")
 
 

@@ -90,8 +90,10 @@ def summarise(summary: str, messages: Sequence[Note]) -> str:
         for sentence in _sentences(text):
             if _weight(sentence, message.role) > _PLAIN and sentence not in lines:
                 lines.append(sentence if message.role == "user" else f"(agent) {sentence}")
+    weights = [_weight_of_line(line) for line in lines]
     while sum(len(each) + 3 for each in lines) > SUMMARY_CHARACTERS:
-        lines.remove(min(lines, key=_weight_of_line))
+        least = weights.index(min(weights))
+        del lines[least], weights[least]
     return "\n".join(f"- {each}" for each in lines)
 
 

@@ -105,8 +105,8 @@ LIMIT $4
 -- name: session_notes_drop
 DELETE FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3
 
--- name: memories_made_of
--- What rules or an LLM made of one memory ($3): facts, the summaries of its conversation ($4), and those that name it.
+-- name: memories_derived_from
+-- What rules or an LLM derived from one memory ($3): facts, summaries of its conversation ($4), those that name it.
 SELECT memory_id FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2
   AND ((namespace = 'facts' AND metadata ->> 'read_in' = $3) OR (namespace = 'sessions'

@@ -59,7 +59,7 @@ class SessionService:
                 if not await store.insert(tx, session):
                     stored = await self._held(tx, session_id)
                     raise ConflictError(
-                        f"session {session_id!r} is there already",
+                        f"session {session_id!r} already exists",
                         current_version=stored.version,
                         current=stored.model_dump(mode="json"),
                     )

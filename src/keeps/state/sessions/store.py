@@ -150,10 +150,10 @@ async def drop_notes(tx: Tx, session_id: str) -> None:
     await tx.execute(QUERIES["session_notes_drop"], tx.scope.tenant_id, tx.scope.user_id, session_id)
 
 
-async def made_of(tx: Tx, memory_id: UUID, session_id: str | None) -> list[UUID]:
+async def derived_from(tx: Tx, memory_id: UUID, session_id: str | None) -> list[UUID]:
     """Return what was derived from a message: its facts, and the summaries of its conversation."""
     who = (tx.scope.tenant_id, tx.scope.user_id)
-    rows = await tx.fetch(QUERIES["memories_made_of"], *who, str(memory_id), session_id)
+    rows = await tx.fetch(QUERIES["memories_derived_from"], *who, str(memory_id), session_id)
     return [row["memory_id"] for row in rows]
 
 

@@ -40,7 +40,7 @@ async def _add_entry(tx: Tx, read: tuple[TranscriptOf, int, NewTranscriptEntry])
     of, position, entry = read
     transcript = await store.get(tx, of.app, of.transcript_id)
     if transcript is None or position > transcript.entry_count:
-        raise MissingError("is of a transcript that is not there, or that went on otherwise")
+        raise MissingError("belongs to a transcript that does not exist, or that continued differently")
     return await store.add_imported(tx, transcript, position, entry)
 
 
@@ -55,7 +55,7 @@ def _read_value(row: JsonRow) -> JsonRow:
 async def _add_value(tx: Tx, row: JsonRow) -> bool:
     app, transcript_id = row["app"], row["transcript_id"]
     if transcript_id and await store.get(tx, app, transcript_id) is None:
-        raise MissingError("is the state of a transcript that is not there; import that first")
+        raise MissingError("is the state of a transcript that does not exist; import that first")
     states = await store.states(tx, app, [transcript_id])
     if row["key"] in states[transcript_id]:
         return False

@@ -14,6 +14,17 @@ WHERE tenant_id = $1 AND user_id = $2 AND app = $3
   AND ($4::timestamptz IS NULL OR (updated_at, transcript_id) > ($4, $5::text))
 ORDER BY updated_at, transcript_id LIMIT $6
 
+-- name: transcript_apps
+-- Apps in which the user has transcripts, in order, one index lookup each. $3: only those after this one · $4: how many
+WITH RECURSIVE apps(app) AS (
+    (SELECT app FROM keeps.transcripts WHERE tenant_id = $1 AND user_id = $2 AND app > $3 ORDER BY app LIMIT 1)
+    UNION ALL
+    SELECT (SELECT transcripts.app FROM keeps.transcripts WHERE transcripts.tenant_id = $1
+                AND transcripts.user_id = $2 AND transcripts.app > apps.app ORDER BY transcripts.app LIMIT 1)
+    FROM apps WHERE apps.app IS NOT NULL
+)
+SELECT app FROM apps WHERE app IS NOT NULL LIMIT $4
+
 -- name: transcript_owners
 SELECT user_id FROM keeps.transcript_owners($1, $2, $3)
 

@@ -52,7 +52,7 @@ class TranscriptService:
             async with attempt as tx:
                 row = self._begun(scope, app, transcript_id, new.agent_id, new.at)
                 if not await store.insert(tx, row, self._clock()):
-                    raise ConflictError(f"transcript {transcript_id!r} is there already; take another id")
+                    raise ConflictError(f"transcript {transcript_id!r} already exists; use another id")
                 await self._put_states(tx, row, new)
                 write.result = await self._whole(tx, row)
         return write.result
@@ -73,6 +73,11 @@ class TranscriptService:
             whole = await self._whole(tx, row)
         more = bool(entries) and entries[-1].position < row.entry_count
         return whole.model_copy(update={"entries": entries, "next_after": entries[-1].position if more else None})
+
+    async def apps(self, scope: Scope, after: str, limit: int) -> list[str]:
+        """Return the apps in which the user has transcripts, in order, after one of them."""
+        async with self._database.scoped(scope) as tx:
+            return await store.apps(tx, after, limit)
 
     async def page(self, scope: Scope, app: str, limit: int, cursor: str | None) -> Page[TranscriptInfo]:
         """Return one page, least recently changed first."""
@@ -232,7 +237,7 @@ class TranscriptService:
                 await store.put_values(tx, row.app, transcript_id, values, now, agent_id)
                 if (await store.sizes(tx, row.app, [transcript_id]))[transcript_id] > MAX_STATE_BYTES:
                     raise ValidationFailedError(
-                        f"state: would be larger than {MAX_STATE_BYTES // 1024 // 1024} MiB in all; set less"
+                        f"state: would be larger than {MAX_STATE_BYTES // 1024 // 1024} MiB in total; set less"
                     )
         for key, value in new.shared_state.items():
             await working.put(tx, _plan(row.app), key, value, expires_at=None, now=now, expected=None)
@@ -300,7 +305,7 @@ async def _appended_before(tx: Tx, stored: Any) -> Appended:
 
 
 async def _removed_before(_tx: Tx, stored: Any) -> RemovedEntry:
-    raise NotFoundError(f"this request removed entry {stored['removed']} before; its content is gone")
+    raise NotFoundError(f"this request already removed entry {stored['removed']}; its content is gone")
 
 
 def _kept(app: str, transcript_id: str, **more: int) -> StoredAnswer:

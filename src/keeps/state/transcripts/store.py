@@ -60,6 +60,10 @@ async def page(tx: Tx, app: str, after: tuple[datetime, str] | None, limit: int)
     return [TranscriptRow(**dict(row)) for row in rows]
 
 
+async def apps(tx: Tx, after: str, limit: int) -> list[str]:
+    return [row["app"] for row in await tx.fetch(QUERIES["transcript_apps"], *_who(tx), after, limit)]
+
+
 async def owners(tx: Tx, app: str, start: str, limit: int) -> list[str]:
     """Return users of the tenant who have transcripts in an app, from `start` on."""
     return [row["user_id"] for row in await tx.fetch(QUERIES["transcript_owners"], app, start, limit)]

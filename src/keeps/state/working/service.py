@@ -55,7 +55,7 @@ async def _result(tx: Tx, found: dict[str, Any]) -> AtomicResult:
         value = _at(item.value, parts)
     except (LookupError, ValueError):
         raise NotFoundError(
-            f"this was done before; {found['path']!r} has changed since, and is not there now"
+            f"this was already done; {found['path']!r} has changed since and no longer exists"
         ) from None
     return AtomicResult.model_validate({**found, "value": value, "version": item.version})
 

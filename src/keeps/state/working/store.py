@@ -179,7 +179,8 @@ async def _check_app(tx: Tx, plan_id: str) -> None:
     row = await tx.fetch_row(QUERIES["working_bytes"], tx.scope.tenant_id, plan_id)
     if row is not None and row["bytes"] > MAX_APP_BYTES:
         raise ValidationFailedError(
-            f"shared_state: would be larger than {MAX_APP_BYTES >> 20} MiB in all of the app; set less, or remove keys"
+            f"shared_state: would be larger than {MAX_APP_BYTES >> 20} MiB in total for the app; set less, or remove"
+            " keys"
         )
 
 

@@ -99,7 +99,7 @@ class MarkdownFolder:
                 self._scan()
             file = self._file_of(category)
             if file in self._blocked:
-                raise ConflictError(f"{self.problems[file]}; mend it, then write again")
+                raise ConflictError(f"{self.problems[file]}; fix it, then write again")
             held = self._categories.get(category) or Category(category, 0, {})
             sections = dict(held.sections)
             work(sections)
@@ -223,7 +223,7 @@ class MarkdownFolder:
         self._index[category] = stored
         if file not in self._blocked:
             self.problems[file] = (
-                f"{file} is missing; its {len(stored)} entries stay known until it is back, or they are deleted"
+                f"{file} is missing; its {len(stored)} entries stay available until it is back or they are deleted"
             )
         newest = max(entry["revision"] for entry in stored.values())
         return Category(category, newest, {key: _from_index(key, entry) for key, entry in stored.items()})
@@ -231,9 +231,9 @@ class MarkdownFolder:
     def _reason_to_skip(self, name: str, mode: int) -> str | None:
         """Return why a directory entry is skipped; empty if it is expected to be skipped, None if it is read."""
         if name.endswith(".md"):
-            return f"{_shown(name)} is no UTF-8 name; rename it" if _shown(name) != name else None
+            return f"{_shown(name)} is not a UTF-8 name; rename it" if _shown(name) != name else None
         if not stat.S_ISDIR(mode):
-            return f"{_shown(name)} is not read, since only files that end in .md are; rename it"
+            return f"{_shown(name)} is not read because its name does not end in .md; rename it"
         inside = next((path for path in (self._folder / name).rglob("*") if _is_markdown(path.name)), None)
         return (
             ""
@@ -408,7 +408,7 @@ class MarkdownFolder:
     def _read(self, name: str, mode: int) -> str:
         """Read a file of this folder itself, since a link could lead anywhere."""
         if not stat.S_ISREG(mode):
-            raise UnreadableError(f"{name} is no regular file; links are not followed")
+            raise UnreadableError(f"{name} is not a regular file; links are not followed")
         descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             self._raw[name] = file.read(2 * MAX_FILE_BYTES)

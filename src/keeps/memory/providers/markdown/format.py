@@ -84,7 +84,7 @@ def parse(text: str, name: str) -> Category:
     if len(text) > MAX_FILE_BYTES:
         raise UnreadableError(f"{name} is larger than {MAX_FILE_BYTES >> 20} MiB")
     if "\x00" in text:
-        raise UnreadableError(f"{name} holds a NUL character")
+        raise UnreadableError(f"{name} contains a NUL character")
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     newline = "\r\n" if "\n" in text and text.count("\r\n") == text.count("\n") else "\n"
     front, body = front_matter.split(text.removeprefix(mark).replace("\r\n", "\n"), name)
@@ -95,9 +95,9 @@ def parse(text: str, name: str) -> Category:
         heading = line.strip()
         key = _key_of(heading)
         if not key or "\x00" in key:
-            raise UnreadableError(f"{name}: a heading `## ` without a name")
+            raise UnreadableError(f"{name}: a heading `## ` has no name")
         if key in sections:
-            raise UnreadableError(f"{name}: two sections are called {key!r}; rename one")
+            raise UnreadableError(f"{name}: two sections are named {key!r}; rename one")
         value = _value_of(content.strip("\n"))
         if isinstance(value, str) and len(value.encode()) > MAX_VALUE_BYTES:
             raise UnreadableError(f"{name}: section {key!r} is larger than {MAX_VALUE_BYTES >> 10} KiB; split it")

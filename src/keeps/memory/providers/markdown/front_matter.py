@@ -41,7 +41,7 @@ def split(text: str, name: str) -> tuple[str, str]:
         return "", text
     front, end, body = f"\n{text[4:]}\n".partition("\n---\n")
     if not end:
-        raise UnreadableError(f"{name}: the front matter begins with --- but does not end with it")
+        raise UnreadableError(f"{name}: the front matter starts with --- but does not end with it")
     return front[1:] + "\n" if front else "", body
 
 
@@ -52,12 +52,12 @@ def read(front: str, name: str) -> FrontMatter:
         raise UnreadableError(f"{name}: the front matter {too_much}")
     if head.get("keeps", VERSION) != VERSION or isinstance(head.get("keeps"), bool):
         raise UnreadableError(
-            f"{name}: the key keeps in the front matter must be {VERSION}; call a key of your own otherwise"
+            f"{name}: the key keeps in the front matter must be {VERSION}; use another name for your own key"
         )
     own = _own_names(head)
     entries = head.get(own.get("entries", ""), {}) or {}
     if not isinstance(entries, dict):
-        raise UnreadableError(f"{name}: entries in the front matter is no mapping")
+        raise UnreadableError(f"{name}: entries in the front matter is not a mapping")
     revision = head.get(own.get("revision", ""))
     names = {"keeps", *own.values()}
     return FrontMatter(
@@ -84,7 +84,7 @@ def _load(front: str, name: str) -> tuple[Any, dict[object, Any]]:
         head = {} if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         where = getattr(getattr(error, "problem_mark", None), "line", 0)
-        raise UnreadableError(f"{name}: the front matter is no YAML, near line {where + 2}") from None
+        raise UnreadableError(f"{name}: the front matter is not valid YAML, near line {where + 2}") from None
     except (RecursionError, ValueError, TypeError, LookupError, AttributeError):  # `!!timestamp soon`, for one
         raise UnreadableError(f"{name}: the front matter cannot be read") from None
     finally:
@@ -93,7 +93,7 @@ def _load(front: str, name: str) -> tuple[Any, dict[object, Any]]:
     if head is None:
         return None, {}
     if not isinstance(head, dict):
-        raise UnreadableError(f"{name}: the front matter is no mapping")
+        raise UnreadableError(f"{name}: the front matter is not a mapping")
     return node, cast("dict[object, Any]", head)
 
 
@@ -158,8 +158,8 @@ def _excess(value: object, most: int) -> str:
                     pass
             most -= 1
             if most + 1 < 0:
-                return "repeats itself by `*` without end; write it out"
+                return "refers to itself through `*`; write it out"
         if not inner:
             return ""
         level = inner
-    return f"repeats itself by `*` without end, or is nested more than {MAX_JSON_DEPTH} deep; write it out"
+    return f"refers to itself through `*`, or is nested more than {MAX_JSON_DEPTH} deep; write it out"

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from keeps.base.clock import Clock, new_id
 from keeps.base.telemetry.logs import log
+from keeps.base.text.secrets import without_secrets
 from keeps.base.text.words import count_terms
 from keeps.memory.providers.markdown import pipeline
 from keeps.memory.providers.markdown.folder import Edit, MarkdownFolder
@@ -165,7 +166,8 @@ class MarkdownProvider:
         """
         if self._chat is not None:
             try:
-                said = await self._chat.answer(pipeline.INSTRUCTIONS, text[:20_000], pipeline.Statements)
+                public = "\n".join(without_secrets(line) for line in text[:20_000].splitlines())
+                said = await self._chat.answer(pipeline.INSTRUCTIONS, public, pipeline.Statements)
                 if found := [(each.category, each.text.strip()) for each in said.statements if each.text.strip()]:
                     return found
             except KeepsError as error:

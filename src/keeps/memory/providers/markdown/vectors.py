@@ -64,6 +64,6 @@ class TextVectors:
                 with acting_for(self._tenant_id):
                     embeddings = await self._embedder.embed(batch)
             except KeepsError as error:
-                log().warning("Markdown entries are found by words", error=type(error).__name__)
+                log().warning("Markdown entries are matched by words only", error=type(error).__name__)
                 return
             self._vectors |= {text: each.sentence for text, each in zip(batch, embeddings, strict=True)}
