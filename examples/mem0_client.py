@@ -1,6 +1,6 @@
-"""What was written for mem0, with Keeps behind it: only the address and the key change.
+"""A program written for mem0, with Keeps behind it: only the address and the key change.
 
-keeps keys make mem0 && keeps serve --auth keys  # in another terminal
+keeps keys create mem0 && keeps serve --auth keys  # in another terminal
 pip install mem0ai && MEM0_API_KEY=keeps_… python examples/mem0_client.py [http://127.0.0.1:8765/mem0]
 """
 
@@ -12,7 +12,7 @@ from mem0 import MemoryClient
 
 
 def main(client: MemoryClient) -> list[str]:
-    """What Alice said is found for her, and for nobody else."""
+    """Find what Alice said for her, and for nobody else."""
     client.add("Alice keeps two hens called Ada and Grace.", user_id="alice", infer=False)
     said: list[str] = []
     for user in ("alice", "bob"):

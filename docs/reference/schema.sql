@@ -813,6 +813,39 @@ ALTER TABLE ONLY keeps.relations
 ALTER TABLE ONLY keeps.relations
     ADD CONSTRAINT relations_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users(tenant_id, user_id) ON DELETE CASCADE;
 
+CREATE TABLE keeps.requests (
+    tenant_id text NOT NULL,
+    request_id uuid NOT NULL,
+    user_id text NOT NULL,
+    agent_id text,
+    session_id text,
+    kind text NOT NULL,
+    door text NOT NULL,
+    query text NOT NULL,
+    arguments jsonb NOT NULL,
+    asked_at timestamp with time zone NOT NULL,
+    took_ms real NOT NULL,
+    hits integer NOT NULL,
+    left_out integer NOT NULL,
+    found_nothing boolean NOT NULL,
+    answer jsonb NOT NULL,
+    omitted jsonb NOT NULL,
+    CONSTRAINT requests_door_known CHECK ((door = ANY (ARRAY['library'::text, 'http'::text, 'mcp'::text, 'cli'::text]))),
+    CONSTRAINT requests_kind_known CHECK ((kind = ANY (ARRAY['recall'::text, 'context'::text])))
+);
+
+COMMENT ON TABLE keeps.requests IS 'Recalls and contexts for KEEPS_REQUEST_LOG_DAYS. answer, omitted: ids of memories, never their text. request_id: UUIDv7, so it orders by time.';
+
+ALTER TABLE ONLY keeps.requests
+    ADD CONSTRAINT requests_pkey PRIMARY KEY (tenant_id, request_id);
+
+CREATE INDEX requests_by_user ON keeps.requests USING btree (tenant_id, user_id, request_id);
+
+CREATE INDEX requests_found_nothing ON keeps.requests USING btree (tenant_id, request_id) WHERE found_nothing;
+
+ALTER TABLE ONLY keeps.requests
+    ADD CONSTRAINT requests_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users(tenant_id, user_id) ON DELETE CASCADE;
+
 CREATE TABLE keeps.session_notes (
     tenant_id text NOT NULL,
     user_id text NOT NULL,
