@@ -32,6 +32,18 @@ def quality(
 
 
 @bench.command()
+def peers(
+    data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")],
+    only: Annotated[str, typer.Option(help="Which, joined by commas: keeps, mem0, langgraph, bm25.")] = "",
+    questions: Annotated[int, typer.Option(help="How many, spread evenly; 0 for all.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare Keeps with mem0, LangGraph's store and BM25 on LoCoMo, with the same model and without an LLM."""
+    chosen = [name for name in only.lower().split(",") if name]
+    raise typer.Exit(_benchmark("peers").run(data, chosen, questions=questions, as_json=as_json))
+
+
+@bench.command()
 def context(
     data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")],
     questions: Annotated[int, typer.Option(help="How many, spread evenly; 0 for all.", min=0)] = 0,
@@ -263,6 +275,16 @@ def _sizes(given: str) -> list[int]:
         raise ValidationFailedError(
             f"--sizes takes numbers joined by commas, such as 700,5000; not {given!r}"
         ) from None
+
+
+@bench.command()
+def proxy(
+    requests: Annotated[int, typer.Option(help="Requests with and without the proxy.", min=20)] = 200,
+    memories: Annotated[int, typer.Option(help="Memories of the user.", min=0)] = 1_000,
+    as_json: Json = False,
+) -> None:
+    """Measure the latency that the OpenAI-compatible proxy adds. Exit code 1 over 30 ms at the median."""
+    raise typer.Exit(_benchmark("proxy").run(requests=requests, memories=memories, as_json=as_json))
 
 
 def _benchmark(name: str) -> Any:

@@ -28,6 +28,8 @@ ALLOWED = re.compile(
     re.IGNORECASE,
 )
 """Licences that what is installed with Keeps may have."""
+MOST_MEGABYTES = 375
+"""Size of an environment with a plain install, and with pip and setuptools, which take 25."""
 SMALL = """
 import asyncio, tempfile
 from keeps import Keeps, Scope
@@ -98,6 +100,8 @@ def tried(made: list[Path]) -> Path | None:
         said = run(place / "bin" / "keeps", "--version", cwd=place).strip()
         size = int(run("du", "-sm", place).split()[0])
         print(f"Python {version}: installed, {said}, stored and found; {size} MB")
+        if size > MOST_MEGABYTES:
+            raise SystemExit(f"a plain install takes {size} MB, more than {MOST_MEGABYTES}")
         if last is not None:
             shutil.rmtree(last)
         last = place

@@ -24,7 +24,10 @@ PAGES = {
     "search": "/ui/?q=What+is+Alice+allergic+to%3F",
     "memory": "/ui/memories",
     "context": "/ui/context?q=What+shall+we+cook+for+Alice%3F",
-    "insights": "/ui/insights",
+    "overview": "/ui/insights",
+    "requests": "/ui/requests",
+    "playground": "/ui/playground?user=alice&q=What+shall+we+cook+for+Alice%3F",
+    "entity": "/ui/graph?name=Alice",
 }
 LOOKS = {"light": (1_200, 800, "light"), "dark": (1_200, 800, "dark"), "phone": (390, 760, "light")}
 
@@ -76,7 +79,10 @@ async def _load_the_demonstration(page: Page) -> None:
         await page.goto("/ui/")
     await page.get_by_role("button", name="Load the demonstration").click()
     await page.get_by_role("button", name="Look as alice").click()
-    while "waiting for the index</dt><dd>0" not in await (await page.request.get("/ui/insights/numbers")).text():
+    while (
+        "<strong>0</strong> <span>wait for their vector"
+        not in await (await page.request.get("/ui/insights/numbers")).text()
+    ):
         await page.wait_for_timeout(500)
 
 

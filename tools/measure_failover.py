@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any
 
 import asyncpg
@@ -33,7 +34,7 @@ from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
 from keeps.store.db.embedded.binaries import choose_run_user, usable_binaries
-from keeps.store.db.provision import made_up_passwords, prepare
+from keeps.store.db.provision import prepare
 from keeps_client.errors import KeepsError
 
 WRITERS, READERS = 4, 2
@@ -186,7 +187,8 @@ async def measure(cluster: Any, module: Any, relays: dict[str, list[Relay]], tim
     with suppress(asyncpg.DuplicateDatabaseError):
         await connection.execute("CREATE DATABASE keeps")
     await connection.close()
-    url = await prepare(cluster.admin_url(), made_up_passwords())
+    url = await prepare(cluster.admin_url(), {"keeps_app": token_urlsafe(24)})
+    assert url is not None
     hosts = ",".join(f"127.0.0.1:{each.reached_at}" for each in cluster.nodes)
     several = url.replace(f"127.0.0.1:{module.LEADER_PORT}", hosts) + "?target_session_attrs=read-write"
     standbys = url.replace(str(module.LEADER_PORT), str(module.STANDBY_PORT))
