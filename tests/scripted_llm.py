@@ -12,7 +12,10 @@ from aiohttp import web
 
 
 class Script:
-    """Answers as it is told, one after another; the last one again and again."""
+    """Answers as it is told, one after another; the last one again and again.
+
+    A number is a status, text and objects are answers. `refused`: options that no request may have.
+    """
 
     def __init__(self, url: str = "") -> None:
         self.url = url
@@ -22,11 +25,16 @@ class Script:
         self.answers: list[Any] = [{}]
         self.asked: list[str] = []
         self.formats: list[str] = []
+        self.refused: list[str] = []
         self.pause_seconds = 0.0
 
     async def complete(self, request: web.Request) -> web.Response:
         answers = self.answers  # of the test that asked: its client may go away in the pause, and the next test begin
         body = await request.json()
+        for option in self.refused:
+            if option in body:
+                error = {"message": f"Unsupported: {option}", "param": option, "code": "unsupported_parameter"}
+                return web.json_response({"error": error}, status=400)
         self.asked.append(body["messages"][1]["content"])
         self.formats.append(body["response_format"]["type"])
         await asyncio.sleep(self.pause_seconds)  # as slow as a test wants it

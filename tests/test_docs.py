@@ -19,7 +19,7 @@ from keeps.doors.cli.main import app
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     path
-    for folder, pattern in ((".", "*.md"), ("docs", "**/*.md"), ("client", "*.md"))
+    for folder, pattern in ((".", "*.md"), ("docs", "**/*.md"), ("client", "*.md"), ("client-js", "*.md"))
     for path in (ROOT / folder).glob(pattern)
 )
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -61,7 +61,7 @@ def test_prose_is_at_most_120_columns(page: Path) -> None:
 
 def _blocks(languages: tuple[str, ...]) -> list[tuple[str, str]]:
     """Code on the pages, with the page it stands on."""
-    fence = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+    fence = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
     return [
         (page.name, textwrap.dedent(code))
         for page in PAGES

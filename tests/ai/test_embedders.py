@@ -157,7 +157,7 @@ def test_a_model_file_that_is_not_the_pinned_one_is_refused(tmp_path: Path, monk
     monkeypatch.setattr(artifacts, "MODEL_PACKAGE", "no-such-package")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     monkeypatch.setattr(artifacts, "_downloaded", lambda: tmp_path / "nothing")
-    with pytest.raises(NotConfiguredError, match="is another file") as caught:
+    with pytest.raises(NotConfiguredError, match="is a different file") as caught:
         artifacts.find_model(tmp_path)
     assert "KEEPS_EMBEDDER=none" in caught.value.detail
 
@@ -232,7 +232,7 @@ async def test_passing_failures_are_retried_and_lasting_ones_reported_without_co
     served.failures = [429, 503]
     assert (await embedder.embed_query("hello")).tokens is None
     served.failures = [500] * 20
-    with pytest.raises(UnavailableError, match="answered 500") as caught:
+    with pytest.raises(UnavailableError, match="returned 500") as caught:
         await embedder.embed(["hello"])
     assert "secret" not in caught.value.detail
     served.failures = []
@@ -262,7 +262,7 @@ LIES: dict[str, Callable[[list[dict[str, Any]]], Response]] = {
     "one twice": lambda data: JSONResponse({"data": [data[0], data[0]]}),
     "words": _all_as(["a", "b", "c"]),
     "nothing": _all_as(None),
-    "no numbers": _all_as([]),
+    "not numbers": _all_as([]),
     "zero": _all_as([0.0, 0.0, 0.0]),
     "not finite": lambda _: Response(
         '{"data": [{"index": 0, "embedding": [NaN, 1, 1]}, {"index": 1, "embedding": [1e999, 1, 1]}]}',
@@ -298,7 +298,7 @@ async def test_a_text_that_is_refused_is_nobody_elses_concern(remote: tuple[Remo
     embedder = OpenAIEmbedder("small", base_url=url, api_key="right")
     for status in (400, 413, 422) * 3:
         served.failures = [status]
-        with pytest.raises(UnavailableError, match=f"answered {status}"):
+        with pytest.raises(UnavailableError, match=f"returned {status}"):
             await embedder.embed_query("🙂" * 10_000)
     assert embedder._breaker.lets_through()
     await embedder.embed_query("🙂" * 10_000)

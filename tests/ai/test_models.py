@@ -194,8 +194,8 @@ def test_prefixes_pooling_and_window_come_from_the_folder(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda folder: shutil.rmtree(folder), "is no folder"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "holds no model"),
+        (lambda folder: shutil.rmtree(folder), "is not a folder"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "contains no model"),
         (lambda folder: (folder / "tokenizer.json").unlink(), "no tokenizer.json"),
         (lambda folder: (folder / "config.json").write_text("{"), "damaged"),
         (lambda folder: (folder / "config.json").write_text('{"model_type": "gpt2"}'), "export it to ONNX"),

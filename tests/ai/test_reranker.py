@@ -323,7 +323,7 @@ async def test_a_folder_is_read_as_it_is(tmp_path: Path) -> None:
 async def test_what_is_no_cross_encoder_is_said_to_be_none(tmp_path: Path) -> None:
     tiny_reranker(tmp_path / "two", columns=2)
     chosen = reranker_of(f"onnx:{tmp_path / 'two'}")
-    with pytest.raises(NotConfiguredError, match="no cross-encoder"):
+    with pytest.raises(NotConfiguredError, match="not a cross-encoder"):
         await chosen.scores("tea?", ["tea"])
     await chosen.close()
     (tmp_path / "two" / "model.onnx").write_bytes(b"nothing")

@@ -6,9 +6,11 @@ import asyncio
 import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +22,7 @@ from keeps.base.scope import Scope
 from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
 from keeps.doors.cli.backups import opening
+from keeps.doors.server import gauges
 from keeps.engine import Keeps
 from keeps.memory.transfer.erased import ErasureNotes, erased_since
 from keeps.memory.transfer.erasure import TenantService
@@ -27,6 +30,7 @@ from keeps.operate.backups import making
 from keeps.operate.backups.folder import SEGMENT, BackupFolder
 from keeps.operate.backups.making import create, plan_of, set_up, ship
 from keeps.operate.backups.restoring import restore, verify
+from keeps.operate.backups.state import Verification
 from keeps.store.db.embedded import EmbeddedPostgres, archiving, inspect_home
 from keeps.store.db.embedded.archiving import SPOOL
 from keeps.store.events.service import EventService
@@ -97,7 +101,7 @@ async def test_a_moment_comes_back_and_the_erased_do_not(
         await keeps.close()
     assert not any("bob" in each or "globex" in each for each in (folder / "erased.jsonl").read_text().splitlines())
     assert all(each.suffix in (".sealed", ".json", ".jsonl", "") for each in folder.rglob("*") if each.is_file())
-    with pytest.raises(ValidationFailedError, match="sealed"):
+    with pytest.raises(ValidationFailedError, match="encrypted"):
         plan_of(home).model_copy(update={"key_file": None}).opened()
     backups = plan_of(home).opened()
 
@@ -123,7 +127,7 @@ async def test_a_moment_comes_back_and_the_erased_do_not(
         await restore(backups, then, opening)
     with pytest.raises(NotFoundError, match="no backup"):
         await restore(backups, new_home("x"), opening, at=first.began_at - timedelta(hours=1))
-    with pytest.raises(NotFoundError, match="does not go on until"):
+    with pytest.raises(NotFoundError, match="nothing written at or after that time"):
         await restore(backups, new_home("y"), opening, at=utc_now() + timedelta(days=1))
     with pytest.raises(NotFoundError):
         await restore(backups, new_home("z"), opening, name="20000101T000000Z")
@@ -163,6 +167,85 @@ async def test_rest_of_the_log_is_shipped_at_the_end(
     restored = new_home("from-end")
     await restore(plan_of(home).opened(), restored, opening)
     assert await contents(restored, "acme", "alice") == {"Just before the end."}
+
+
+@pytest.mark.load
+async def test_loss_of_the_disk_costs_at_most_a_minute(
+    tmp_path: Path, made_home: Callable[[str], Path], new_home: Callable[..., Path]
+) -> None:
+    """With the intervals of a service: everything is killed a minute after a start, and only the folder is left."""
+    home, folder = made_home("lost"), tmp_path / "backups"
+    set_up(home, folder, None, utc_now())
+    async with await EmbeddedPostgres.open(home) as server:
+        await create(server, utc_now)
+    script = Path(__file__).with_name("writes.py")
+    process = await asyncio.create_subprocess_exec(sys.executable, script, home, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    stored: dict[str, float] = {}
+    while not stored or time.time() < min(stored.values()) + 62:
+        content, stored_at = (await process.stdout.readline()).split()
+        stored[content.decode()] = float(stored_at)
+    pid = inspect_home(home).running_pid
+    assert pid is not None
+    process.kill()
+    os.kill(pid, signal.SIGKILL)
+    killed_at = time.time()
+    await process.wait()
+    copy, restored = shutil.copytree(folder, tmp_path / "copy"), new_home("from-lost")
+    await restore(BackupFolder.open(copy, None), restored, opening)
+    survivors = await contents(restored, "acme", "alice")
+    lost = [killed_at - stored_at for content, stored_at in stored.items() if content not in survivors]
+    assert survivors
+    assert max(lost, default=0.0) <= 60
+
+
+async def test_metrics_show_the_state_of_backups(
+    tmp_path: Path, made_home: Callable[[str], Path], new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gauges, "REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr(archiving, "ARCHIVE_SECONDS", 1)
+    monkeypatch.setattr(making, "SHIP_SECONDS", 0.05)
+    home, folder = made_home("measured"), tmp_path / "backups"
+    async with await open_keeps(Settings(home=home, embedder="none")) as keeps:
+        shown = gauges.Gauges(keeps)
+
+        async def value(name: str, **labels: str) -> float | None:
+            await shown.refresh()
+            return keeps.metrics.registry.get_sample_value(name, {"cell": "main", **labels})
+
+        assert await value("keeps_backup_last_timestamp_seconds") is None
+        assert await value("keeps_disk_free_bytes", place="home")
+    set_up(home, folder, None, utc_now())
+    async with await open_keeps(Settings(home=home, embedder="none")) as keeps:
+        server = keeps.database.main.server
+        assert isinstance(server, EmbeddedPostgres)
+        shown = gauges.Gauges(keeps)
+        assert await value("keeps_backup_last_timestamp_seconds") == 0
+        assert await value("keeps_backup_verified_good") is None
+        began = time.time()
+        await create(server, utc_now)
+        made_at = await value("keeps_backup_last_timestamp_seconds")
+        assert made_at is not None
+        assert began - 1 <= made_at <= time.time()
+        assert await value("keeps_disk_free_bytes", place="backups")
+        (folder / "wal").rename(folder / "away")
+        await keeps.memory(Scope("acme", "alice")).remember("While the folder is away.")
+        async with asyncio.timeout(30):
+            while not await value("keeps_backup_log_waiting_segments"):
+                await asyncio.sleep(0.05)
+        assert (await value("keeps_backup_log_waiting_bytes") or 0) >= 16 << 20
+        (folder / "away").rename(folder / "wal")
+        async with asyncio.timeout(30):
+            while await value("keeps_backup_log_waiting_segments"):
+                await asyncio.sleep(0.05)
+        await verify(plan_of(home).opened(), new_home("good"), opening)
+        assert await value("keeps_backup_verified_good") == 1
+        for data in folder.glob("*/data.tar.gz"):
+            data.write_bytes(b"damaged")
+        with pytest.raises(Exception):  # noqa: B017, PT011
+            await verify(plan_of(home).opened(), new_home("bad"), opening)
+        assert await value("keeps_backup_verified_good") == 0
+        assert (await value("keeps_backup_verified_timestamp_seconds") or 0) >= began
 
 
 def test_at_most_a_minute_waits() -> None:
@@ -207,7 +290,7 @@ async def test_a_folder_that_is_away_loses_nothing_of_the_log(
 
         await until(waiting, "the log is in the spool")
         kept = waiting()
-        with pytest.raises(ValidationFailedError, match="no folder of backups"):
+        with pytest.raises(ValidationFailedError, match="not a folder of backups"):
             await create(server, utc_now)
         assert waiting() >= kept
         with pytest.raises(UnavailableError, match="cannot be noted"):
@@ -238,10 +321,19 @@ def test_the_commands(new_home: Callable[..., Path], tmp_path: Path, made_home: 
     assert (done["stored"], done["failed"]) == (1, 0)
     assert "Acme on Tuesday." in cli("list", "--tenant", "tuesday", "--user", "alice").stdout
     assert not Path(work).exists()
-    assert "every table and index is whole" in cli("backup", "verify").stdout.replace("\n", " ")
-    assert "1 in" in cli("doctor").stdout
-    assert "is no time" in cli("backup", "verify", "--at", "Tuesday", code=2).stderr
-    assert "sealed" in cli("backup", "list", "--from", str(tmp_path / "b"), code=2).stderr
+    assert "none verified" in cli("doctor").stdout
+    verified = cli("backup", "verify").stdout.replace("\n", " ")
+    assert "all tables and indexes are intact" in verified
+    assert "3 memories of 2 tenants" in verified
+    assert "erased again" not in verified
+    checked = cli("doctor").stdout
+    assert "1 in" in checked
+    assert f"verified {utc_now():%Y-%m}" in checked
+    Verification(at=utc_now(), good=False).write(tmp_path / "b")
+    assert "is damaged" in cli("doctor", code=1).stdout
+    Verification(at=utc_now(), good=True).write(tmp_path / "b")
+    assert "is not a time" in cli("backup", "verify", "--at", "Tuesday", code=2).stderr
+    assert "encrypted" in cli("backup", "list", "--from", str(tmp_path / "b"), code=2).stderr
     assert "0 backups" in cli("backup", "prune").stdout
     cli("backup", "off")
     assert "keeps backup on" in cli("backup", "list", code=1).stderr
@@ -282,7 +374,7 @@ async def test_killed_half_way_a_backup_does_not_count_and_a_restore_is_not_open
         await asyncio.sleep(0.002)
     restoring.send_signal(signal.SIGKILL)
     restoring.wait()
-    with pytest.raises(UnavailableError, match="ended half way"):
+    with pytest.raises(UnavailableError, match="was interrupted"):
         await EmbeddedPostgres.open(target)
 
 
@@ -397,7 +489,7 @@ async def test_a_folder_from_elsewhere_leads_nowhere(
         with backups.writing(name, "home.json.gz") as file:
             file.write(json.dumps({**held, "files": {wrong: base64.b64encode(str(victim).encode()).decode()}}).encode())
         target = new_home("target")
-        with pytest.raises(ValidationFailedError, match="no file of the Markdown memory"):
+        with pytest.raises(ValidationFailedError, match="not a file of the Markdown memory"):
             await restore(backups, target, opening)
         assert not target.exists()
     assert victim.is_dir()
@@ -429,7 +521,7 @@ async def test_the_seal_cannot_be_taken_off(tmp_path: Path, made_home: Callable[
         made = await create(server, utc_now)
         about = json.loads((folder / "keeps-backups.json").read_text())
         (folder / "keeps-backups.json").write_text(json.dumps({**about, "sealed": False}))
-        with pytest.raises(ValidationFailedError, match="not sealed"):
+        with pytest.raises(ValidationFailedError, match="not encrypted"):
             await create(server, utc_now)
         (folder / "keeps-backups.json").write_text(json.dumps(about))
         second = await create(server, utc_now)
@@ -449,7 +541,7 @@ async def test_what_is_put_into_the_spool_is_not_followed(made: tuple[Path, Path
     async with await EmbeddedPostgres.open(home) as server:
         spool = server.folder.data.parent / SPOOL
         os.mkfifo(spool / "0000000100000000000000FF")
-        with pytest.raises(UnavailableError, match="no segment"):
+        with pytest.raises(UnavailableError, match="not a segment"):
             await ship(server)
         (spool / "0000000100000000000000FF").unlink()
         (tmp_path / "secret").write_text("of somebody else")
@@ -515,14 +607,14 @@ async def test_an_erasure_is_noted_wherever_there_are_backups(
 def test_what_cannot_be_a_folder_of_backups_is_refused(new_home: Callable[..., Path], tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
-    with pytest.raises(ValidationFailedError, match="holds something else"):
+    with pytest.raises(ValidationFailedError, match="contains other files"):
         set_up(new_home("a"), tmp_path / "other", None, utc_now())
     first = new_home("first")
     set_up(first, tmp_path / "backups", None, utc_now())
     set_up(first, tmp_path / "backups", None, utc_now())
-    with pytest.raises(ValidationFailedError, match="holds the backups of"):
+    with pytest.raises(ValidationFailedError, match="has the backups of"):
         set_up(new_home("second"), tmp_path / "backups", None, utc_now())
-    with pytest.raises(ValidationFailedError, match="are not sealed"):
+    with pytest.raises(ValidationFailedError, match="are not encrypted"):
         set_up(first, tmp_path / "backups", tmp_path / "key", utc_now())
     with pytest.raises(NotConfiguredError):
         plan_of(new_home("none"))

@@ -66,7 +66,7 @@ class Two:
         return self.server.url("postgres", self.databases[cell])
 
     async def rows_of(self, tenant_id: str) -> dict[str, int]:
-        """How many rows of a tenant each cell holds, in all tables."""
+        """Return the number of rows of a tenant in each cell, over all tables."""
         found = dict.fromkeys(self.databases, 0)
         for cell, name in self.databases.items():
             async with admin(self.server, name) as connection:
@@ -78,7 +78,7 @@ class Two:
         return found
 
     async def objects(self) -> list[str]:
-        """What replicates in either cell."""
+        """Return the publications, subscriptions and replication slots of both cells."""
         found: list[str] = []
         for name in self.databases.values():
             async with admin(self.server, name) as connection:
@@ -258,7 +258,7 @@ async def test_a_move_that_is_killed_goes_back_or_on(kept: Two, tenant: str, sou
     )
     assert await process.wait() == -signal.SIGKILL
     if step == "decided":  # each says that it is in the other, until somebody goes on
-        with pytest.raises(ConflictError, match="ended half way"):
+        with pytest.raises(ConflictError, match="was interrupted"):
             await two.cells.move(tenant, target, nobody, dry_run=True)
     else:
         await alice.remember("Written in between.")
@@ -374,7 +374,7 @@ async def test_a_move_that_waits_for_another_s_transaction_can_be_given_up(two: 
 async def test_a_slot_that_is_taken_right_when_it_is_dropped_is_dropped_later(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a killed move left may still connect: the slot was free when it was looked at, and is not when dropped."""
+    """A killed move may still be connected: its slot was free when it was checked, and is not when it is dropped."""
     await two.cells.set_weight("second", 0)
     alice = two.keeps.memory(Scope("acme", "alice"))
     await alice.remember("One.")
@@ -477,7 +477,7 @@ async def test_a_cell_that_is_away_costs_its_own_tenants_only(two: Two, server: 
     assert (await two.keeps.service(WebhookService).behind())[0] == 0
     found = await store.find(two.keeps.database, hash_of(key))
     assert found is not None
-    with pytest.raises(UnavailableError, match="a part of the database is away"):
+    with pytest.raises(UnavailableError, match="a part of the database is unavailable"):
         await store.find(two.keeps.database, hash_of(lost))
     problems = {each.name: each.problem for each in await two.cells.list()}
     assert problems["main"] is None
@@ -637,17 +637,17 @@ async def test_a_cell_is_not_taken_out_while_somebody_may_come_or_go_by_it(
 
     with pytest.raises(Ended):
         await two.cells.move("acme", "third", told)
-    with pytest.raises(ConflictError, match="is not done"):
+    with pytest.raises(ConflictError, match="is incomplete"):
         await two.cells.remove("second")
     await two.cells.move("acme", "third", nobody)
     await two.cells.remove("second")
     assert [each.content for each in (await alice.list()).items] == ["It goes on."]
-    with pytest.raises(ConflictError, match="has been a cell"):
+    with pytest.raises(ConflictError, match="was a cell"):
         await two.cells.add("again", url=server.url("keeps_app", two.databases["second"]))
 
 
 async def test_adding_a_cell_changes_no_password_of_a_server_in_use(two: Two) -> None:
-    with pytest.raises(ConflictError, match="keeps_app is on this server already"):
+    with pytest.raises(ConflictError, match="keeps_app already exists on this server"):
         await two.cells.add("third", admin_url=two.admin_url("second"))
     await two.keeps.memory(Scope("acme", "alice")).remember("Still served.")
 
@@ -680,7 +680,7 @@ async def test_a_keeps_of_its_own_becomes_a_cell_with_its_tenants(
     assert [each.content for each in (await moved.list()).items] == ["It was alone."]
     with pytest.raises(ConflictError, match="has tenants"):
         await two.cells.remove("third")
-    with pytest.raises(ConflictError, match="is the cell third already"):
+    with pytest.raises(ConflictError, match="is already the cell third"):
         await two.cells.add("fourth", url=server.url("keeps_app", name))
     twice = await fresh_database()
     async with await opened(server, twice, shared) as alone:
@@ -745,13 +745,13 @@ def _move_by_commands(cli: Cli, second: Path) -> None:
     assert "can move from main to eu" in cli("tenants", "move", "acme", "--to", "eu", "--dry-run").stdout
     moved = cli.json("tenants", "move", "acme", "--to", "eu")
     assert (moved["step"], moved["left"]) == ("erased", {})
-    assert "acme is in eu already" in cli("tenants", "move", "acme", "--to", "eu").stdout
+    assert "acme is already in eu" in cli("tenants", "move", "acme", "--to", "eu").stdout
     assert "Leeds" in cli("recall", "Leeds", "--tenant", "acme").stdout
     assert [each["cell"] for each in cli.json("tenants", "list")] == ["eu"]
     assert {each["name"]: each["tenants"] for each in cli.json("cells", "list")} == {"main": 0, "eu": 1}
     assert "main: 0 tenants, eu: 1 tenants" in cli("doctor").stdout
     assert "is empty" in cli("cells", "drain", "eu", "--move").stdout
-    cli("cells", "remove", "eu")
+    cli("cells", "delete", "eu")
     assert [each["name"] for each in cli.json("cells", "list")] == ["main"]
     assert "Leeds" in cli("recall", "Leeds", "--tenant", "acme").stdout
 
@@ -766,14 +766,14 @@ def test_lost_key_is_replaced_by_adding_a_cell_again(made_home: Callable[[str], 
         cli("tenants", "move", "acme", "--to", "eu")
         cli.environment |= {"KEEPS_SECRET_KEYS": "another key of at least 32 characters"}
         assert "keeps cells add NAME" in " ".join(cli("cells", "list", code=1).stdout.split())
-        assert "How many are there is not known" in cli("cells", "drain", "eu").stdout
-        assert "has 1 tenants in the cell eu" in cli("cells", "remove", "eu", code=1).stderr
+        assert "Its tenants could not be counted" in cli("cells", "drain", "eu").stdout
+        assert "has 1 tenants in the cell eu" in cli("cells", "delete", "eu", code=1).stderr
         cli("cells", "drain", "eu", "--move", code=1)
-        cli("cells", "remove", "us")
+        cli("cells", "delete", "us")
         assert "1 tenants, weight 1" in cli("cells", "add", "eu", "--folder", str(second)).stdout
         assert "Leeds" in cli("recall", "Leeds", "--tenant", "acme").stdout
         cli("cells", "drain", "eu", "--move")
-        cli("cells", "remove", "eu")
+        cli("cells", "delete", "eu")
         assert [each["name"] for each in cli.json("cells", "list")] == ["main"]
 
 
@@ -795,7 +795,7 @@ async def test_reason_of_a_closed_cell_is_logged_once(two: Two, monkeypatch: pyt
 async def test_a_move_that_was_killed_does_not_keep_the_log_for_ever(
     made_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where what it needs is gone, whoever asks how far it is learns that there is nothing to wait for."""
+    """A move that lost what it needs reports that there is nothing to wait for."""
     assert SETTINGS["max_slot_wal_keep_size"] == "16GB"
     monkeypatch.setitem(SETTINGS, "max_slot_wal_keep_size", "1MB")
     async with thrown_away(made_home("slots")) as server, admin(server, "keeps") as connection:

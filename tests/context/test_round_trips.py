@@ -85,7 +85,8 @@ def shown(result: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts statements by name, and those that begin and end transactions."""
+    """Counts statements by name, and those that begin and end transactions; access counts are not written meanwhile."""
+    monkeypatch.setattr("keeps.memory.recall.access.FLUSH_SECONDS", 1_000)
     counted: Counter[str] = Counter()
     ask, fetch, fetch_row, enter = Cell.ask, Tx.fetch, Tx.fetch_row, Tx.enter
 

@@ -334,6 +334,9 @@ async def test_stable_part_is_separate(living: Keeps, tenant: str) -> None:
     lines = [each for part in (first.stable, first.volatile) for each in part.splitlines() if each.startswith("- ")]
     assert len(set(lines)) == len(lines), "nothing twice"
     count = LongestMatchCounter().count([first.stable, first.volatile])
+    assert [first.stable_tokens, first.volatile_tokens] == count
+    assert [f"- {item.text}" in first.stable for item in first.stable_items] == [True] * len(first.stable_items)
+    assert not {item.memory_id for item in first.stable_items} & {item.memory_id for item in first.left_out}
     assert sum(count) <= 1_000
     await alice.forget(ferry.memory_id)
     assert (await alice.context(asked[0], budget_tokens=1_000)).stable == first.stable

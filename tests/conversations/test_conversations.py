@@ -257,6 +257,74 @@ async def test_hard_forget_removes_derived_memories(living: Keeps, tenant: str) 
     assert "tulip7" not in str(await alice.events(limit=200))
 
 
+async def test_forgotten_message_hides_its_facts_and_leaves_the_summary_of_the_rest(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    receipt = await alice.store_exchange(said("My cat is called Biscuit.", "I work as a nurse."), session_id="s1")
+    await alice.end_session("s1")
+    cat = receipt.messages[0].memory_id
+
+    async def texts() -> str:
+        return "\n".join(memory.content for memory in (await alice.list()).items)
+
+    before = await texts()
+    await alice.forget(cat)
+    after = await texts()
+    assert "Biscuit" not in after
+    assert after.count("I work as a nurse.") == 3, "the message, the fact and the summary"
+    await alice.restore(cat)
+    assert sorted((await texts()).splitlines()) == sorted(before.splitlines())
+
+
+@pytest.mark.parametrize("hidden_before", [False, True])
+async def test_hard_forget_leaves_the_summary_of_the_rest(living: Keeps, tenant: str, hidden_before: bool) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    receipt = await alice.store_exchange(said("My password is tulip7.", "I work as a nurse."), session_id="s1")
+    await alice.end_session("s1")
+    if hidden_before:
+        await alice.forget(receipt.messages[0].memory_id)
+    await alice.forget(receipt.messages[0].memory_id, hard=True)
+    (summary,) = (await alice.list(filters={"content_type": {"eq": "session_summary"}})).items
+    assert "nurse" in summary.content
+    assert "tulip7" not in summary.content
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("content_type", ["message", "note"])
+async def test_later_memory_of_a_session_leaves_its_summary(
+    living: Keeps, clock: MovingClock, tenant: str, hard: bool, content_type: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.store_exchange(said("I work as a nurse."), session_id="s1")
+    await alice.end_session("s1")
+    (summary,) = (await alice.list(filters={"content_type": {"eq": "session_summary"}})).items
+    await alice.update(summary.memory_id, content="Conversation: an LLM wrote this.")
+    clock.forward(minutes=5)
+    bot = living.memory(Scope(tenant, "alice", agent_id="bot", agent_bound=True))
+    forged = await bot.remember("x", kind="episodic", session_id="s1", content_type=content_type)
+    await bot.forget(forged.memory_id, hard=hard)
+    assert (await alice.get(summary.memory_id)).content == "Conversation: an LLM wrote this."
+
+
+async def test_forgotten_summary_stays_forgotten(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    receipt = await alice.store_exchange(said("I work as a nurse.", "I have two hens."), session_id="s1")
+    summary = await alice.end_session("s1")
+    await alice.forget(summary.memory_id)
+    clock.forward(minutes=5)
+    await alice.forget(receipt.messages[0].memory_id)
+    await alice.restore(receipt.messages[0].memory_id)
+    assert (await alice.list(filters={"content_type": {"eq": "session_summary"}})).items == []
+
+
+@pytest.mark.parametrize("hard", [False, True])
+async def test_forgotten_fact_names_the_message_that_still_contains_it(living: Keeps, tenant: str, hard: bool) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    receipt = await alice.store_exchange(said("My cat is called Biscuit."), session_id="s1")
+    forgotten = await alice.forget(receipt.facts[0].memory_id, hard=hard)
+    assert forgotten.remains_in == receipt.messages[0].memory_id
+    assert (await alice.forget(receipt.messages[0].memory_id, hard=hard)).remains_in is None
+
+
 async def test_page_text_under_user_name_creates_no_fact(living: Keeps, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     receipt = await alice.store_exchange(

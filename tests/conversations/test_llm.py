@@ -84,6 +84,47 @@ async def test_a_right_answer_gives_facts_and_a_summary(
     assert "[1] user: I grew up by the sea" in script.asked[0]
 
 
+async def test_llm_sees_no_secret(keeps: Keeps, script: Script, clock: MovingClock, tenant: str) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.remember(
+        "The user's garage is tulip-71.",
+        namespace="facts",
+        key="user/garage code",
+        value={
+            "entity": "user",
+            "attribute": "garage code",
+            "value": "tulip-71",
+        },
+    )
+    said = ["I keep two hens. My wifi password is hunter2-Blue.", "What is your PIN?", "Four one seven two."]
+    await alice.store_exchange([{"role": "user", "content": text} for text in said], session_id="s1")
+    await alice.end_session("s1")
+    clock.forward(hours=2)
+    await keeps.service(Lifecycle).run(tenant, "sessions")
+    assert "two hens" in script.asked[0]
+    assert not [secret for secret in ("hunter2", "tulip", "Four one") if secret in script.asked[0]]
+
+
+async def test_failing_llm_is_asked_less_and_less_often(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
+) -> None:
+    script.answers = ["no JSON"]
+    await consolidated(keeps, clock, tenant)
+    for _ in range(120):
+        clock.forward(hours=1)
+        await keeps.service(Lifecycle).run(tenant, "sessions")
+    attempts = len(script.asked) / 2  # An invalid answer is asked for twice.
+    assert 5 <= attempts <= 15
+
+
+async def test_attribute_in_another_script_is_stored(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
+) -> None:
+    script.answers = [{"facts": [fact(1, "Überzeugung", "Whitby"), fact(1, "питомцы", "two hens")], "summary": ""}]
+    facts, _ = await consolidated(keeps, clock, tenant)
+    assert len(facts) == 2
+
+
 async def test_unstorable_text_is_dropped_from_answer(
     keeps: Keeps, script: Script, clock: MovingClock, tenant: str
 ) -> None:
@@ -172,7 +213,7 @@ async def test_failing_llm_loses_nothing(
     alice = keeps.memory(Scope(tenant, "alice"))
     assert len((await alice.list(filters={"kind": {"eq": "episodic"}})).items) == 3, "two messages and the summary"
     assert await keeps.service(Lifecycle).run(tenant, "sessions") is None, "it is not asked at once"
-    clock.forward(minutes=31)
+    clock.forward(minutes=61)
     script.answers, script.pause_seconds = [{"facts": [fact(1, "hometown", "Whitby")]}], 0.0
     done = await keeps.service(Lifecycle).run(tenant, "sessions")
     assert (done.counts["sessions"], done.counts["facts"]) == (1, 1)
@@ -201,6 +242,20 @@ async def test_server_without_structured_output_gets_json_prompt(script: Script)
     assert script.formats == ["json_schema", "json_object", "json_object"]
     script.answers = [400]
     with pytest.raises(UnavailableError):
+        await chat.answer("Say.", "x", Answer)
+    await asyncio.wait_for(chat.close(), 5)
+
+
+async def test_options_that_a_model_refuses_are_left_out(script: Script) -> None:
+    from keeps.memory.conversations.llm import Answer
+
+    script.answers, script.refused = [{"facts": []}], ["temperature", "max_tokens"]
+    chat = OpenAIChat("m", base_url=script.url)
+    for _ in range(2):
+        assert await chat.answer("Say.", "x", Answer) == Answer()
+    assert script.formats == ["json_schema", "json_schema"]
+    script.refused = ["model"]
+    with pytest.raises(UnavailableError, match=r"refused the request \(400 unsupported_parameter model\)"):
         await chat.answer("Say.", "x", Answer)
     await asyncio.wait_for(chat.close(), 5)
 

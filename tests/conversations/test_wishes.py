@@ -77,6 +77,8 @@ Be blunt with me.
 Please always answer in Dutch.
 Use kilometres instead of miles.
 Don't be so formal.
+Can you always reply in British English?
+Could you keep your answers short from now on?
 Write to me in lowercase.
 Please stop using emojis.
 Keep things brief.
@@ -91,6 +93,8 @@ Speak plainly.
 Please use the 24-hour clock.
 """
 OTHERS = """
+Can you answer in German?
+Can you always be there?
 Keep this summary short.
 Use the metric version of this table.
 Don't use bleach on the worktop.

@@ -11,6 +11,7 @@ import pytest
 
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
+from keeps.sources.databases import targets
 from keeps.sources.databases.service import DatabaseService
 from keeps_client import MemoryClient
 from keeps_client.errors import (
@@ -96,6 +97,18 @@ async def test_what_is_hidden_reads_like_what_is_not_there(asking: Keeps, tenant
     assert await said("SELECT id FROM secrets", "secrets") == await said("SELECT id FROM sacreds", "sacreds")
 
 
+async def test_missing_extra_is_named(
+    asking: Keeps, tenant: str, sqlite_shop: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = await added(asking, tenant, sqlite_shop)
+    monkeypatch.setattr(targets, "PACKAGES", ("package_that_is_not_installed",))
+    with pytest.raises(NotConfiguredError, match=r"pip install 'keeps\[databases\]'"):
+        await memory.query_sql(READ, database="shop")
+    with pytest.raises(NotConfiguredError, match=r"pip install 'keeps\[databases\]'"):
+        await memory.add_database("other", sqlite_shop.url, tables=ALLOWED, purpose="What customers bought")
+    assert [database.name for database in await memory.list_databases()] == ["shop"]
+
+
 async def test_everything_that_was_asked_is_written_down(asking: Keeps, tenant: str, shop: Asked) -> None:
     memory = await added(asking, tenant, shop)
     await memory.query_sql(READ, database="shop")
@@ -151,14 +164,14 @@ async def test_a_database_is_refused_with_the_reason(
         with pytest.raises(NotConfiguredError, match="KEEPS_SECRET_KEYS"):
             await added(without_keys, tenant, sqlite_shop)
     for url, error, why in (
-        ("oracle://a:b@c/d", ValidationFailedError, "must begin with"),
+        ("oracle://a:b@c/d", ValidationFailedError, "must start with"),
         ("postgresql://a:hunter2@127.0.0.1/d?host=/tmp", ValidationFailedError, "one option"),
         ("postgresql://a:hunter2@10.1.2.3:5432/d", ForbiddenError, "not a public address"),
         ("postgresql://a:hunter2@169.254.169.254/d", ForbiddenError, "not a public address"),
         ("mysql://a:hunter2@[::ffff:10.0.0.1]/d", ForbiddenError, "not a public address"),
         ("sqlite:////etc/passwd", ForbiddenError, "KEEPS_DATABASES_ALLOW"),
         ("sqlite:////tmp/../etc/passwd", ForbiddenError, "KEEPS_DATABASES_ALLOW"),
-        ("sqlite:///relative.db", ValidationFailedError, "from the root"),
+        ("sqlite:///relative.db", ValidationFailedError, "absolute path"),
         ("postgresql://a:hunter2@127.0.0.1:1/d", DatabaseFailedError, "cannot be reached"),
     ):
         with pytest.raises(error, match=why) as refused:
@@ -167,7 +180,7 @@ async def test_a_database_is_refused_with_the_reason(
     for tables, why in (({"nowhere": "*"}, "no table"), ({"users": ["nothing"]}, "no column")):
         with pytest.raises(DatabaseFailedError, match=why):
             await added(asking, tenant, sqlite_shop, tables=tables, samples={})
-    with pytest.raises(DatabaseFailedError, match="none"):
+    with pytest.raises(DatabaseFailedError, match="not one"):
         await added(asking, tenant, sqlite_shop, samples={"users": ["ssn"]})
     await added(asking, tenant, sqlite_shop)
     with pytest.raises(ConflictError):
@@ -190,7 +203,7 @@ async def test_keeps_own_server_is_never_asked(
     identity = "SELECT EXTRACT(epoch FROM pg_postmaster_start_time())::text"
     ((began,),) = await asyncio.to_thread(postgresql_shop.run, identity)
     monkeypatch.setattr(asking.service(DatabaseService)._runner, "_own", began)
-    with pytest.raises(DatabaseFailedError, match="the server of Keeps itself"):
+    with pytest.raises(DatabaseFailedError, match="Keeps' own database"):
         await memory.query_sql("SELECT 1", database="shop")
 
 
@@ -231,7 +244,7 @@ async def test_a_dump_holds_no_credential(
     moved = asking.memory(Scope(f"moved-{tenant}", "admin"))
     done = await moved.admin.import_lines(lines)
     assert [error.split(": ", 1)[1] for error in done.errors] == [
-        "is a database, whose credentials are in no export; add it again"
+        "is a database; exports contain no credentials, so add it again"
     ]
     assert (await moved.list_queries()).items == (await memory.list_queries()).items
     assert (await moved.admin.import_lines(lines)).stored == 0
@@ -254,7 +267,7 @@ async def test_a_row_in_another_place_does_not_open(
         other,
     )
     await connection.close()
-    with pytest.raises(KeepsError, match="does not open"):
+    with pytest.raises(KeepsError, match="cannot be decrypted"):
         await memory.query_sql("SELECT 1", database="shop")
 
 

@@ -82,7 +82,7 @@ async def test_sql_that_is_wrong_is_written_once_more(
     found = await memory.query_data("How often did Ada buy?")
     assert (found.rows, found.repaired) == (((2,),), True)
     before = json.loads(script.asked[1])["before"]
-    assert before == {"sql": "SELECT price FROM orders", "what_was_wrong": "no column 'price' that may be asked"}
+    assert before == {"sql": "SELECT price FROM orders", "what_was_wrong": "no column 'price' that you may query"}
     script.answers = [{"sql": "SELECT price FROM orders"}]
     with pytest.raises(QueryRefusedError):
         await memory.query_data("How often did Ada buy?")
@@ -242,7 +242,7 @@ async def test_sql_that_is_hard_to_read_costs_its_question_alone(
     assert (await memory.query_sql("SELECT COUNT(*) FROM users", database="shop")).rows == ((3,),)
     assert (await long).rows == ((said,),)
     for each in refused:
-        with pytest.raises(QueryRefusedError, match="less in brackets"):
+        with pytest.raises(QueryRefusedError, match="fewer parentheses"):
             await each
     assert {each.rule for each in (await memory.list_queries()).items if each.outcome == "refused"} == {"nesting"}
 

@@ -111,5 +111,5 @@ def test_a_writer_that_comes_meanwhile_costs_the_answer(path: Path) -> None:
     check_unchanged(str(path), mode)
     with closing(opened(path, "wal")) as writer:
         writer.execute("INSERT INTO orders VALUES (1, 10)")
-        with pytest.raises(RefusedError, match="ask again"):
+        with pytest.raises(RefusedError, match="try again"):
             check_unchanged(str(path), mode)

@@ -83,7 +83,7 @@ async def test_giving_up_after_five_attempts_is_unavailable(database: Database, 
     ("code", "message"),
     [
         ("53100", "disk is full"),
-        ("58030", "disk fails"),
+        ("58030", "disk failed"),
         ("XX001", "damaged"),
         ("XX002", "damaged"),
         ("57014", "took too long"),

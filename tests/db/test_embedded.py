@@ -325,7 +325,7 @@ async def test_a_server_that_cannot_start_says_why(new_home: Callable[..., Path]
     settings.write_text("")
     for version, told in ((9, "--old-programs postgres-9"), (99, "a newer one")):
         (opened.folder.data / "PG_VERSION").write_text(f"{version}\n")
-        with pytest.raises(UnavailableError, match=f"made by PostgreSQL {version}, .*{told}"):
+        with pytest.raises(UnavailableError, match=f"created by PostgreSQL {version}, .*{told}"):
             await EmbeddedPostgres.open(home)
 
 

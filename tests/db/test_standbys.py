@@ -119,7 +119,7 @@ async def test_doctor_says_who_leads_and_who_lags(pair: Pair) -> None:
     pair.standby.wait(30)
     _, gone = await _standbys(pair.keeps)
     assert gone.state == "failed"
-    assert "reads go to the leader" in gone.finding
+    assert "reads use the primary" in gone.finding
 
 
 async def test_a_standby_that_lags_is_left_alone(pair: Pair) -> None:
@@ -199,7 +199,7 @@ async def test_while_the_primary_is_away_the_standby_answers(pair: Pair, monkeyp
 
 
 def test_standbys_go_with_a_database_of_ones_own() -> None:
-    with pytest.raises(ValidationFailedError, match="go with KEEPS_DATABASE_URL"):
+    with pytest.raises(ValidationFailedError, match="need KEEPS_DATABASE_URL"):
         load_settings({"KEEPS_READ_DATABASE_URL": "postgresql://keeps_app@standby/keeps"})
     with pytest.raises(ValidationFailedError, match="KEEPS_READ_DATABASE_URL is not"):
         load_settings({"KEEPS_READ_DATABASE_URL": "standby:5432"}, database_url="postgresql://keeps_app@h/keeps")

@@ -190,12 +190,12 @@ async def test_places_go_round_and_nobody_overtakes_their_own(monkeypatch: pytes
 
 
 async def test_one_text_that_cannot_be_read_fails_nobody_elses(embedder: Any) -> None:
-    async def embed(tenant: str, text: str) -> Any:
+    async def embed(tenant: str, text: Any) -> Any:
         with acting_for(tenant):
             return await embedder.embed([text])
 
     *good, bad = await asyncio.gather(
-        *(embed("a", f"Tea at {n}.") for n in range(3)), embed("b", "bad \ud800"), return_exceptions=True
+        *(embed("a", f"Tea at {n}.") for n in range(3)), embed("b", None), return_exceptions=True
     )
     assert all(isinstance(each, list) for each in good)
     assert isinstance(bad, Exception)

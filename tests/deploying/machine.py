@@ -49,7 +49,10 @@ mkdir -p /opt/keeps /opt/running
 {_readable_by_all()}
 mount --bind {shlex.quote(sys.prefix)} /opt/keeps
 useradd() {{ id keeps >/dev/null 2>&1 || command useradd "$@"; }}
-sudo() {{ setpriv --reuid "$2" --regid "$2" --clear-groups env -i PATH=/usr/bin:/bin KEEPS_EMBEDDER=none "${{@:3}}"; }}
+sudo() {{
+    setpriv --reuid "$2" --regid "$2" --clear-groups \\
+        env -i PATH=/usr/bin:/bin KEEPS_EMBEDDER=none KEEPS_BACKGROUND_SECONDS=0 "${{@:3}}"
+}}
 systemctl() {{ {shlex.quote(python)} {shlex.quote(str(units))} "$@"; }}
 trap 'systemctl stop keeps.service' EXIT
 cd {shlex.quote(str(ROOT))}
@@ -57,7 +60,7 @@ cd {shlex.quote(str(ROOT))}
 """
     command = ["unshare", "--mount", "--propagation", "private", "bash", "-c", whole]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("KEEPS_")}
-    settings = {"KEEPS_PORT": str(port), "KEEPS_EMBEDDER": "none", **environment}
+    settings = {"KEEPS_PORT": str(port), "KEEPS_EMBEDDER": "none", "KEEPS_BACKGROUND_SECONDS": "0", **environment}
     done = subprocess.run(command, env=clean | settings, capture_output=True, text=True, timeout=300, check=False)
     if "unshare: unshare failed" in done.stderr:
         pytest.skip("this machine allows no mount namespace")

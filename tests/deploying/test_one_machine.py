@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +35,8 @@ def test_page_gives_a_service_whose_log_reaches_the_backups(port: int) -> None:
 systemctl stop keeps.service
 echo segments: $(ls /srv/backups/keeps/wal)
 systemctl start keeps-backup.service
+systemctl start keeps-verify.service
+cat /srv/backups/keeps/verified.json
 {KEEPS} backup list {HOME}
 {KEEPS} doctor {HOME}
 """,
@@ -39,6 +44,7 @@ systemctl start keeps-backup.service
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"segments: [0-9A-F]{24}\.gz\.sealed", done.stdout), done.stdout
+    assert '"good":true' in done.stdout
     assert "1 in /srv/backups/keeps" in done.stdout.replace("\n", " ")
     assert "✗" not in done.stdout
 
@@ -62,10 +68,21 @@ def test_folder_of_another_user_is_refused_with_the_way_out(port: int) -> None:
 
 
 def test_every_unit_is_hardened_and_writes_where_the_page_says() -> None:
-    for name in ("keeps.service", "keeps-backup.service"):
+    for name in ("keeps.service", "keeps-backup.service", "keeps-verify.service"):
         unit = read_unit(UNITS / name)
         assert last(unit, "ProtectSystem") == "strict"
         assert last(unit, "NoNewPrivileges") == "yes"
         assert last(unit, "StateDirectory") == "keeps"
         assert last(unit, "ReadWritePaths") == "-/srv/backups/keeps"
         assert last(unit, "User") == "keeps"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
+    for path in UNITS.iterdir():  # Its programs are not installed here.
+        text = path.read_text(encoding="utf-8").replace("/opt/keeps/bin/keeps", "/bin/true")
+        (tmp_path / path.name).write_text(text, encoding="utf-8")
+    command = ["systemd-analyze", "verify", *map(str, sorted(tmp_path.iterdir()))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    about_ours = [line for line in done.stderr.splitlines() if "keeps" in line]
+    assert (done.returncode, about_ours) == (0, []), done.stderr

@@ -172,7 +172,7 @@ def _hidden(pages: Sequence[str]) -> list[Case]:
     ]
 
 
-_MORE_STYLES = "it has more styles than are read"
+_MORE_STYLES = "it has more styles than Keeps reads"
 _SLOW: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "selectors of siblings",

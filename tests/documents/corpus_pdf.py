@@ -143,6 +143,6 @@ CASES: tuple[Case, ...] = (
     Case(
         "pdf: recognised scan", "pdf", _with_stream("BT /F1 11 Tf 3 Tr 40 700 Td (Seen words) Tj ET"), ("Seen words",)
     ),
-    Case("pdf: nothing read", "pdf", pdf_file(["", ""]), notes=("nothing was read", "scanned")),
+    Case("pdf: nothing read", "pdf", pdf_file(["", ""]), notes=("nothing was read", "it is a scan")),
     Case("pdf: one page scanned", "pdf", pdf_file(["Text.", ""]), ("Text.",), notes=("1 of its 2 pages",)),
 )

@@ -88,7 +88,7 @@ _MAILS: tuple[tuple[str, bytes, tuple[str, ...], tuple[str, ...], tuple[str, ...
         _parts("alternative", (_PLAIN, "Thirty days."), (_HTML, "<img src=a.png>")),
         ("Thirty days.",),
         (),
-        ("holds no text",),
+        ("has no text",),
     ),
     (
         "text after a picture",
@@ -186,7 +186,7 @@ _MAILS: tuple[tuple[str, bytes, tuple[str, ...], tuple[str, ...], tuple[str, ...
         (),
         ("encrypted",),
     ),
-    ("nothing but headers", _mail(_PLAIN, ""), ("ada@a.example",), (), ("no text",)),
+    ("nothing but headers", _mail(_PLAIN, ""), ("ada@a.example",), (), ("no body text",)),
     (
         "calendar",
         _parts("mixed", (_PLAIN, "Come."), ("Content-Type: text/calendar", "BEGIN:VCALENDAR\nEND:VCALENDAR")),

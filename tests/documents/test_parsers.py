@@ -157,7 +157,7 @@ def test_pdf_by_page_with_its_outline() -> None:
 def test_a_scan_says_so() -> None:
     reading = read("pdf", pdf_file(["", ""]))
     assert (reading.blocks, reading.empty_pages) == ([], 2)
-    assert "scanned" in reading.notes[0]
+    assert "it is a scan" in reading.notes[0]
     assert "1 of its 2 pages" in read("pdf", pdf_file(["Text.", ""])).notes[0]
 
 
@@ -204,17 +204,17 @@ def long_pdf() -> bytes:
         ("text", b"\xe9", "UTF-8"),
         ("json", b"[" * 100_000, "nested|JSON"),
         ("json", (b'{"a":' * 900) + b"1" + b"}" * 900, "nested"),
-        ("json", b"{]", "no JSON"),
+        ("json", b"{]", "not JSON"),
         ("html", b"<div>" * 5_000, "nested"),
         ("html", b"<div>" * 100_000, "nested"),
         ("html", b"<p " + b" ".join(b"a%d=1" % number for number in range(100_000)) + b">x", "attributes"),
         ("html", b"<!-- <p a='--><p " + b" ".join(b"a%d" % number for number in range(2_000)) + b">x", "attributes"),
-        ("pdf", b"MZ", "called a PDF"),
+        ("pdf", b"MZ", "name says PDF"),
         ("pdf", b"%PDF-1.7\nbroken", "damaged"),
         ("pdf", long_pdf, "2,001 pages"),
-        ("docx", b"PK\x03\x04", "called a Word file"),
-        ("docx", excel_file(), "called a Word file"),
-        ("xlsx", word_file(), "called an Excel file"),
+        ("docx", b"PK\x03\x04", "says it is a Word file"),
+        ("docx", excel_file(), "says it is a Word file"),
+        ("xlsx", word_file(), "says it is an Excel file"),
         ("docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted"),
         ("docx", bomb, "200 times"),
         ("docx", ENTITIES, "entities"),
@@ -224,7 +224,7 @@ def long_pdf() -> bytes:
         ("docx", ENTITIES_IN_UTF16, "entities"),
         ("docx", ENTITIES_IN_UTF7, "entities"),
         ("docx", many, "10,00"),
-        ("email", b"", "no e-mail"),
+        ("email", b"", "not an e-mail"),
         ("text", (b"long line " * 100 + b"\n\n") * (MAX_CHARACTERS // 1_000 + 10), "characters"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,

@@ -92,7 +92,7 @@ async def test_passages_are_as_long_as_was_chosen(reader: DocumentReader) -> Non
 
 
 async def test_a_refusal_is_said_in_words(reader: DocumentReader) -> None:
-    with pytest.raises(ValidationFailedError, match=r"'x\.json' is refused: it is no JSON"):
+    with pytest.raises(ValidationFailedError, match=r"'x\.json' is rejected: it is not JSON"):
         await read(reader, b"{", "json")
     assert (await read(reader, b"And on.")).text == "And on."
 

@@ -16,7 +16,8 @@ from keeps.base.cache.redis import session_key, tenant_keys
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.memory.transfer.erasure import TenantService
-from keeps.store.access.rates import Rates
+from keeps.store.access.rates import Rates, TooManyError
+from keeps_client.errors import RateLimitedError
 from tests.conftest import until
 from tests.valkey import Valkey
 
@@ -91,6 +92,32 @@ async def test_another_users_conversation_of_the_same_id_is_another(cached: Keep
         await cached.memory(Scope(tenant, user)).store_exchange([{"role": "user", "content": text}], session_id="s")
     assert "Hull" not in str(await cached.memory(Scope(tenant, "alice")).session_notes("s"))
     assert session_key("a:b", "c", "d") != session_key("a", "b:c", "d")
+
+
+async def test_processes_share_rates(valkey: Valkey) -> None:
+    first, second = (Rates(reads_per_minute=3, writes_per_minute=3, redis_url=valkey.url) for _ in range(2))
+    assert [(await rates.take(Scope("t", "shared"), "read")).remaining for rates in (first, second, first)] == [2, 1, 0]
+    with pytest.raises(RateLimitedError) as refused:
+        await second.take(Scope("t", "shared"), "read")
+    assert 55 <= refused.value.retry_after_seconds <= 60
+    client = redis.Redis(port=valkey.port)
+    assert 50_000 < client.pttl("keeps:rate:read:t:shared") <= 60_000
+    client.close()
+    for rates in (first, second):
+        await rates.close()
+
+
+async def test_refused_users_leave_no_keys(valkey: Valkey) -> None:
+    rates = Rates(reads_per_minute=1, writes_per_minute=1, redis_url=valkey.url)
+    for number in range(20):
+        await rates.take(Scope("small", f"user{number}"), "read")
+    for number in range(20, 25):
+        with pytest.raises(TooManyError, match="your tenant may read 20 times a minute"):
+            await rates.take(Scope("small", f"user{number}"), "read")
+    client = redis.Redis.from_url(valkey.url)
+    assert len(list(client.scan_iter("keeps:rate:read:small*"))) == 21
+    client.close()
+    await rates.close()
 
 
 async def test_rates_are_counted_while_valkey_is_away(valkey: Valkey) -> None:

@@ -65,6 +65,14 @@ async def test_a_right_answer_gives_types_and_edges(keeps: Keeps, script: Script
     assert (await keeps.service(EventService).verify(memory.scope)).differences == []
 
 
+async def test_llm_sees_no_secret(keeps: Keeps, script: Script, tenant: str) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.remember("Anna Weiss lives in Kyoto. Her door code is 4711-X.")
+    await alice.read_entities()
+    assert "Kyoto" in script.asked[0]
+    assert "4711" not in script.asked[0]
+
+
 async def test_lies_are_left_out(keeps: Keeps, script: Script, tenant: str) -> None:
     script.answers = [
         {
@@ -131,7 +139,7 @@ async def test_llm_failure_is_reported(script: Script) -> None:
     chat = OpenAIChat("m", base_url=script.url)
     for answer, error, words in (
         (401, NotConfiguredError, "KEEPS_LLM_API_KEY"),
-        (400, UnavailableError, "reached"),
+        (400, UnavailableError, "refused the request"),
         ("x", UnavailableError, "twice"),
     ):
         script.answers = [answer]

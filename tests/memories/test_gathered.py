@@ -110,13 +110,13 @@ async def test_each_row_is_checked_for_its_user(keeps: Keeps, users: list[LocalM
         async def stored(tx: Tx, asked: Any = asked, asking: Any = asking) -> set[Any]:
             return await store.insert_many(tx, asked, "", asking)
 
-        with pytest.raises(KeepsError, match="somebody else"):
+        with pytest.raises(KeepsError, match="another user"):
             await in_write(keeps.database, bob, stored)
 
     async def swapped(tx: Tx) -> set[Any]:
         return await store.insert_many(tx, [rows[alice], rows[bob]], "", [bob, alice])
 
-    with pytest.raises(KeepsError, match="somebody else"):
+    with pytest.raises(KeepsError, match="another user"):
         await in_write(keeps.database, alice, swapped)
     for memory in users[:2]:
         assert [each.content for each in (await memory.list()).items] == ["Hello."]
@@ -134,7 +134,7 @@ async def test_agent_binding_applies_in_batches(keeps: Keeps, users: list[LocalM
     async def stored(tx: Tx) -> set[Any]:
         return await store.insert_many(tx, skills, "", [mine, users[1].scope])
 
-    with pytest.raises(KeepsError, match="somebody else"):
+    with pytest.raises(KeepsError, match="another user"):
         await in_write(keeps.database, users[0].scope, stored)
     assert len((await users[1].list()).items) == 1
 
@@ -145,7 +145,7 @@ async def test_batch_does_not_leave_last_user_set(keeps: Keeps, users: list[Loca
 
     async def work(tx: Tx) -> int:
         await store.insert_many(tx, [new], "", [bob])
-        with pytest.raises(AssertionError, match="become somebody"):
+        with pytest.raises(AssertionError, match="no user"):
             await store.get(tx, new.row.memory_id)
         await tx.become(alice)
         return len(await store.get_many(tx, [new.row.memory_id]))

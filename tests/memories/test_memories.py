@@ -139,7 +139,7 @@ async def test_forgotten_key_stored_again_is_not_restorable(memory: LocalMemory)
     await memory.forget(first.memory_id)
     second = await memory.remember("new", namespace="n", key="k")
     assert (second.status, second.memory_id != first.memory_id) == ("created", True)
-    with pytest.raises(ConflictError, match="in use again"):
+    with pytest.raises(ConflictError, match="is now used by"):
         await memory.restore(first.memory_id)
 
 
@@ -275,7 +275,7 @@ async def test_history_lists_every_change(memory: LocalMemory) -> None:
     ("arguments", "field"),
     [
         ({"content": ""}, "content"),
-        ({"content": "   \n"}, "white space"),
+        ({"content": "   \n"}, "whitespace"),
         ({"content": "x" * 50_001}, "content"),
         ({"content": "nul \x00"}, "NUL"),
         ({"content": "half \ud83d"}, "content"),

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "client" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FRAMEWORKS = ("integrations.md", "mem0.md")
 """Pages whose Python needs packages of an environment of their own."""
-_FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r'^( *)```(\w*)(?: title="([\w.-]+)")?[^\n]*\n(.*?)^\1```', re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: ([^>]+) -->\s*\Z")
 _SERVER = re.compile(r"(?:localhost|127\.0\.0\.1):8765")
 
@@ -31,6 +31,8 @@ class Block:
     language: str
     code: str
     not_run: str | None
+    file: str | None = None
+    """Name of the file that the block is, from its title. Shell blocks after it find the file in their folder."""
 
     @property
     def script(self) -> bool:
@@ -45,12 +47,22 @@ def blocks(page: Path) -> list[Block]:
         why = _NOT_RUN.search(text[: each.start()])
         name = str(page.relative_to(ROOT))
         line = text.count("\n", 0, each.start()) + 1
-        found.append(Block(name, line, each[2], textwrap.dedent(each[3]), why[1] if why else None))
+        found.append(Block(name, line, each[2], textwrap.dedent(each[4]), why[1] if why else None, each[3]))
     return found
 
 
 def of(page: Path, *languages: str) -> list[Block]:
-    return [each for each in blocks(page) if each.language in languages and each.not_run is None]
+    """Return the blocks that are run by themselves."""
+    return [each for each in blocks(page) if each.language in languages and each.not_run is None and each.file is None]
+
+
+def in_shell(page: Path) -> list[Block]:
+    """Return shell blocks and the files that they use, in the order of the page."""
+    return [each for each in blocks(page) if each.not_run is None and (each.file is not None or each.language == "sh")]
+
+
+def write_file(block: Block, served: str, folder: Path) -> None:
+    (folder / str(block.file)).write_text(_SERVER.sub(served, block.code), encoding="utf-8")
 
 
 async def run_python(block: Block, names: dict[str, Any], environment: dict[str, str], served: str) -> None:

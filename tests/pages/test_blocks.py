@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from tests.pages.blocks import FRAMEWORKS, PAGES, blocks, of, run_python, run_shell
+from tests.pages.blocks import FRAMEWORKS, PAGES, blocks, in_shell, of, run_python, run_shell, write_file
+from tests.scripted_provider import providing
+from tests.serving import serving
 
 pytestmark = pytest.mark.pages
 PYTHON = [each for each in PAGES if of(each, "python") and each.name not in FRAMEWORKS]
 SHELL = [each for each in PAGES if of(each, "sh")]
 
 
-EMBEDDED = ("cells.md",)
+EMBEDDED = ("cells.md", "cli.md")
 """Pages that are about embedded databases."""
+SECURED = ("customers.md",)
+"""Pages whose requests carry keys."""
 
 
 @pytest.fixture
 def environment(app_url: str, server_url: str, tenant: str, tmp_path: Path) -> dict[str, str]:
-    """Who runs what is on the pages: a user of a new tenant, in a folder of their own."""
+    """Return the environment of the blocks: a user of a new tenant, in a folder of their own."""
     return {
         "KEEPS_HOME": str(tmp_path / "home"),
         "KEEPS_DATABASE_URL": app_url,
@@ -37,9 +42,18 @@ def _served(environment: dict[str, str]) -> str:
     return environment["KEEPS_TEST_SERVER"].removeprefix("http://")
 
 
+@pytest.fixture
+async def proxied(keeps: Keeps) -> AsyncIterator[str]:
+    """Return the address of a server with the OpenAI-compatible proxy."""
+    async with providing() as provider, serving(keeps, openai_upstream=provider.url) as url:
+        yield url
+
+
 @pytest.mark.slow_step(reason="a page may open an engine of its own, which loads a model before it serves")
 @pytest.mark.parametrize("page", PYTHON, ids=lambda page: page.name)
-async def test_python_runs(page: Path, keeps: Keeps, tenant: str, environment: dict[str, str]) -> None:
+async def test_python_runs(page: Path, keeps: Keeps, tenant: str, environment: dict[str, str], proxied: str) -> None:
+    if page.name == "openai-proxy.md":
+        environment["KEEPS_TEST_SERVER"] = proxied
     names = {"keeps": keeps, "memory": keeps.memory(Scope(tenant, "alice"))}
     await names["memory"].remember("Alice keeps two hens.")
     for block in of(page, "python"):
@@ -50,11 +64,16 @@ async def test_python_runs(page: Path, keeps: Keeps, tenant: str, environment: d
 
 
 @pytest.mark.parametrize("page", SHELL, ids=lambda page: page.name)
-async def test_shell_runs(page: Path, environment: dict[str, str], tmp_path: Path) -> None:
+async def test_shell_runs(page: Path, environment: dict[str, str], secured_url: str, tmp_path: Path) -> None:
+    if page.name in SECURED:
+        environment["KEEPS_TEST_SERVER"] = secured_url
     if page.name in EMBEDDED:
         environment = {name: value for name, value in environment.items() if name != "KEEPS_DATABASE_URL"}
-    for block in of(page, "sh"):
-        await asyncio.to_thread(run_shell, block, environment, _served(environment), tmp_path)
+    for block in in_shell(page):
+        if block.file is not None:
+            write_file(block, _served(environment), tmp_path)
+        else:
+            await asyncio.to_thread(run_shell, block, environment, _served(environment), tmp_path)
 
 
 def test_every_block_is_run_or_says_why_not() -> None:

@@ -158,7 +158,7 @@ async def test_removing_overdue_memory_removes_older_values(app_url: str, shared
 async def test_update_to_stored_text_is_a_conflict(memory: LocalMemory) -> None:
     await memory.remember("Fact A")
     other = await memory.remember("Fact B")
-    with pytest.raises(ConflictError, match="holds this content"):
+    with pytest.raises(ConflictError, match="has this content"):
         await memory.update(other.memory_id, content="Fact A")
     assert (await memory.get(other.memory_id)).content == "Fact B"
 
@@ -282,7 +282,7 @@ async def test_batch_with_versions_is_stored_in_order(memory: LocalMemory) -> No
 
 
 def test_the_tree_of_errors_has_stable_codes() -> None:
-    codes = {each.code: each.status for each in KeepsError.__subclasses__()}
+    codes = {each.code: each.status for each in KeepsError.__subclasses__() if each.__module__ == KeepsError.__module__}
     assert codes["conflict"] == 409
     assert len(codes) == 11
 

@@ -69,7 +69,7 @@ async def test_client_of_the_other_kind_is_named() -> None:
 
 async def test_server_that_is_away_is_one_error() -> None:
     async with MemoryClient("http://127.0.0.1:9") as memory:
-        with pytest.raises(UnavailableError, match="is Keeps serving there") as found:
+        with pytest.raises(UnavailableError, match="check that Keeps is running there") as found:
             await memory.list()
     assert found.value.__cause__ is None
     assert found.value.__suppress_context__ or found.value.__context__ is None

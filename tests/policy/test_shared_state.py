@@ -195,7 +195,7 @@ async def test_shared_rows_are_exported_and_replayed_like_others(alice: LocalMem
 
 async def test_shared_owner_cannot_be_impersonated(keeps: Keeps, tenant: str) -> None:
     async with serving(keeps) as url, MemoryClient(url, tenant_id=tenant, user_id=SHARED_USER_ID) as client:
-        with pytest.raises(ForbiddenError, match="nobody acts as it"):
+        with pytest.raises(ForbiddenError, match="nobody can act as it"):
             await client.list_plans()
     async with serving(keeps, auth="jwt", jwt_secret=JWT_SECRET) as url:
         async with MemoryClient(url, token=token(tenant, SHARED_USER_ID)) as client:

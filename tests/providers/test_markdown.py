@@ -335,7 +335,7 @@ def test_yaml_alias_bombs_are_refused(inner: str) -> None:
     """Nine aliases of nine aliases, twenty deep, are a billion of billions; one of itself never ends."""
     levels = "".join(f"    a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20))
     front = f"entries:\n  k:\n    metadata:\n    a0: {inner}\n{levels}    tags: *a19\n"
-    with pytest.raises(UnreadableError, match="repeats itself"):
+    with pytest.raises(UnreadableError, match="refers to itself"):
         parse(f"---\n{front}---\n## k\n\nx\n", "x")
     twice = "---\nentries:\n  k:\n    tags: &a [b, c]\n    links: *a\n---\n## k\n\nx\n"
     assert parse(twice, "x").sections["k"].links == ("b", "c"), "what somebody wrote by hand may name itself"

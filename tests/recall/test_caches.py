@@ -24,7 +24,7 @@ async def made(app_url: str) -> AsyncIterator[Keeps]:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows of signs each reading asked for."""
+    """Return the number of rows of signs that each reading asked for."""
     asked: list[int] = []
     inner = store.sign_parts
 

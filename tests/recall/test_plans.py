@@ -189,7 +189,7 @@ async def test_accesses_of_others_do_not_slow_recall(server: Any, fresh_database
 
 
 async def test_private_postings_are_read_by_index(server: Any, fresh_database: Any) -> None:
-    """Where nearly all rows are of one user, a scan of the table looks cheap to who expects to stop early."""
+    """The planner expects to stop early, so a scan looks cheap to it if nearly all rows are of one user."""
     name = await fresh_database()
     admin = await asyncpg.connect(server.url("postgres", name))
     await admin.execute(PLANT.format(users=1, rows=6_000))

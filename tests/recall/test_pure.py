@@ -466,6 +466,20 @@ def test_relevance_without_vectors_is_word_share() -> None:
     assert relevance.is_nothing_known(replace(unread, words=np.zeros(20)), question)
 
 
+def test_words_of_a_memory_without_vectors_count_among_others_with_them() -> None:
+    far = replace(candidates(20, 1), tokens=np.full(20, 0.1), vector=np.full(20, 0.1), words=np.zeros(20))
+    question = relevance.question_of("tea", 10, {"": 5.0, "tea": 2.0})
+    assert relevance.is_nothing_known(far, question)
+    new = np.arange(20) == 3
+    stored_now = replace(
+        far,
+        tokens=np.where(new, np.nan, far.tokens),
+        vector=np.where(new, np.nan, far.vector),
+        words=np.where(new, 1.0, 0.0),
+    )
+    assert not relevance.is_nothing_known(stored_now, question)
+
+
 @given(st.integers(0, 40), st.integers(0, 10_000))
 def test_ranking_parts_add_up_for_unique_candidates(count: int, seed: int) -> None:
     found = ranking(count, seed)

@@ -522,3 +522,18 @@ async def test_many_different_words_are_fast(memory: LocalMemory) -> None:
         letters = random.choice(list("abcdefghijklmnopqrstuvwxyz"), (4_000, 8))
         await memory.remember(" ".join(map("".join, letters)), index="later")
     await memory.recall("qqwxyza zzkwvup jjqxwyv", scope="persistent")
+
+
+@pytest.mark.parametrize(
+    ("content", "question"),
+    [("I live in Leeds.", "Where does she live?"), ("I do prenatal yoga on Thursday evenings.", "Who does yoga?")],
+)
+async def test_the_only_memory_answers_a_question_with_its_word(
+    keeps: Keeps, tenant: str, content: str, question: str
+) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.remember(content)
+    answer = await memory.recall(question)
+    assert not answer.nothing_known
+    assert (answer[0].relevance or 0) > 0.25
+    assert (await memory.recall("What is the capital of Peru?")).nothing_known

@@ -16,12 +16,12 @@ from keeps.doors.cli.checks import sandbox_check
 @pytest.mark.parametrize(
     ("walls", "state", "finding"),
     [
-        ({"namespaces": True, "landlock": 7, "seccomp": True}, "ok", "namespaces, landlock, seccomp around"),
-        ({"namespaces": False, "landlock": 7, "seccomp": True}, "ok", "landlock, seccomp around"),
+        ({"namespaces": True, "landlock": 7, "seccomp": True}, "ok", "namespaces, landlock, seccomp for documents"),
+        ({"namespaces": False, "landlock": 7, "seccomp": True}, "ok", "landlock, seccomp for documents"),
         ({"namespaces": True, "landlock": 0, "seccomp": True}, "note", "no Landlock"),
         ({"namespaces": True, "landlock": 7, "seccomp": False}, "note", "no seccomp"),
-        ({"namespaces": False, "landlock": 0, "seccomp": False}, "note", "keeps the network"),
-        ({"refused": "why"}, "failed", "refused: why"),
+        ({"namespaces": False, "landlock": 0, "seccomp": False}, "note", "can use the network"),
+        ({"refused": "why"}, "failed", "cannot be used: why"),
         ({}, "failed", "no answer"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
+from keeps.integrations.sentences import sentence
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.recall.access import AccessBuffer
 from keeps.memory.transfer.erasure import TenantService
@@ -17,7 +18,7 @@ from keeps.memory.transfer.service import TransferService
 from keeps.store.access.keys import KeyService
 from keeps.store.events.service import EventService
 from keeps_client import MemoryClient
-from keeps_client.errors import ForbiddenError, NotFoundError
+from keeps_client.errors import NotFoundError, QuotaExceededError
 from keeps_client.models import NewKey, NewTranscriptEntry, Quota
 from keeps_client.workflow import WorkflowState
 from tests.serving import token
@@ -285,13 +286,18 @@ async def test_a_quota_is_kept_by_the_database(keeps: Keeps, tenant: str, secure
         assert tenant in [each.tenant_id for each in await operator.admin.list_tenants(after=tenant[:-1])]
     await alice.remember("two")
     for attempt in (alice.remember("three"), alice.remember_many([{"content": "four"}, {"content": "five"}])):
-        with pytest.raises(ForbiddenError, match="may hold 2 memories"):
+        with pytest.raises(QuotaExceededError, match="may hold 2 memories"):
             await attempt
+    async with MemoryClient(secured_url, token=token(tenant, "alice")) as remote:
+        with pytest.raises(QuotaExceededError, match="quota is used up") as refused:
+            await remote.remember("six")
+    assert (refused.value.code, refused.value.status) == ("quota_exceeded", 403)
+    assert "storage is full" in sentence(refused.value)
     assert len((await alice.list()).items) == 2
     await alice.forget(receipt.memory_id, hard=True)
     assert (await alice.remember("three")).status == "created"
     await alice.keeps.service(TenantService).set_quota(tenant, Quota(max_bytes=20, max_memories=None))
-    with pytest.raises(ForbiddenError, match="may hold 20 bytes"):
+    with pytest.raises(QuotaExceededError, match="may hold 20 bytes"):
         await alice.remember("x" * 30)
     page = await alice.keeps.service(TenantService).page(tenant[:-1], 1)
     assert (page[0].tenant_id, page[0].memories) == (tenant, 2)

@@ -104,7 +104,7 @@ async def test_events_arrive_signed_and_in_order(webhooks: Any, receiver: Receiv
             read_webhook(made.secret, headers, wrong)
     with pytest.raises(UnauthenticatedError):
         read_webhook("whsec_" + base64.b64encode(b"another").decode(), headers, body)
-    with pytest.raises(UnauthenticatedError, match="too long ago"):
+    with pytest.raises(UnauthenticatedError, match="too old"):
         read_webhook(made.secret, headers, body, tolerance_seconds=-1)
     assert await drained(service) == 0, "nothing is sent twice"
     assert (await service.remove(alice.scope, made.webhook_id)).failures == 0
