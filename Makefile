@@ -19,7 +19,9 @@ FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
 RELEASE := .venv-release
 RELEASE_STAMP := $(RELEASE)/.installed
 
-.PHONY: install demo test test-load test-models test-cells test-integrations test-pages browser lint check format site \
+JS_STAMP := client-js/node_modules/.installed
+
+.PHONY: install demo test test-load test-models test-cells test-integrations test-js test-pages browser lint check format site \
     release bench clean lint-style lint-generated lint-types lint-test-types lint-imports
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
@@ -56,7 +58,7 @@ $(FRAMEWORKS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/in
 	@$(PYTHON) -m venv $(FRAMEWORKS) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS) 2>/dev/null || \
 	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/integrations/constraints.txt \
-	    --editable client --editable '.[adk,claude,langchain,langgraph,mcp]' langgraph langgraph-checkpoint-postgres langmem \
+	    --editable client --editable '.[adk,claude,langchain,langgraph,mcp,openai-agents]' langgraph langgraph-checkpoint-postgres langmem \
 	    langchain-tests 'psycopg[binary]' mem0ai mem0-cli basedpyright hypothesis pytest pytest-xdist
 	@touch $@
 
@@ -64,6 +66,14 @@ test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own 
 	$(FRAMEWORKS)/bin/python -m basedpyright -p tests/integrations
 	$(FRAMEWORKS)/bin/python -m pytest -W error -p no:asyncio -o faulthandler_timeout=600 -n $(PROCESSES) --dist worksteal \
 	    tests/integrations $(ARGS)
+
+$(JS_STAMP): client-js/package.json client-js/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or later, then try again" >&2; exit 1; }
+	cd client-js && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+test-js: $(STAMP) $(JS_STAMP)  ## the JavaScript client against a server, as a package, with LangGraph.js and the AI SDK
+	cd client-js && npm test --silent -- $(ARGS)
 
 test-pages: $(VENV)/.installed-test  ## every block of Python and shell in the documentation, run
 	$(PYTEST) -m pages tests/pages $(ARGS)
@@ -76,7 +86,7 @@ browser: $(VENV)/.installed-browser  ## Keeps in Chromium (Debian's, installed w
 	    [ "$$(id -u)" = 0 ] || { echo "Chromium is missing: install Debian's package chromium, then try again" >&2; exit 1; }; \
 	    { apt-get -o Acquire::Retries=3 update -qq || true; }; \
 	    DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends chromium >/dev/null; }
-	$(BIN)/python -m pytest -m 'browser and not load' tests/browser $(ARGS)
+	$(BIN)/python -m pytest -m 'browser and not load' -o faulthandler_timeout=600 tests/browser $(ARGS)
 
 check: lint  ## what a change must pass: style, generated files, types, imports, tests
 	$(MAKE) --no-print-directory test
@@ -126,8 +136,8 @@ release: $(RELEASE_STAMP)  ## wheels and sdists of both distributions, built, ch
 
 bench: $(STAMP)  ## speed beside a floor of the same run; quality where DATA holds the scorers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable '.[bench]'
-	$(BIN)/keeps bench speed
-	@if [ -f $(DATA)/benchlib.py ]; then $(BIN)/keeps bench quality --data $(DATA); else echo "no scorers in DATA=$(DATA): quality left out"; fi
+	$(BIN)/python -m benchmarks speed
+	@if [ -f $(DATA)/benchlib.py ]; then $(BIN)/python -m benchmarks quality --data $(DATA); else echo "no scorers in DATA=$(DATA): quality left out"; fi
 
 clean:  ## remove what the verbs above made
-	rm -rf $(VENV) $(FRAMEWORKS) .cache site .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(FRAMEWORKS) client-js/node_modules client-js/dist client-js/build .cache site .ruff_cache .import_linter_cache
