@@ -12,9 +12,11 @@ import asyncpg
 import pytest
 from tools.make_schema import TARGET, made
 
+from keeps.store.db import provision as provisioning
 from keeps.store.db.cell import Cell
 from keeps.store.db.pool import open_pool
 from keeps.store.db.probe import probe
+from keeps.store.db.provision import prepare
 from keeps.store.schema import migrate as migrating
 from keeps.store.schema.files import read_sql_file
 from keeps.store.schema.migrate import migrate, steps
@@ -145,3 +147,19 @@ async def test_url_may_have_parameters_of_postgresql(server: Any, older: str) ->
     await migrate(server.url("keeps_owner", older) + "&sslmode=disable&application_name=migration")
     async with admin(server, older) as connection:
         assert await connection.fetchval("SELECT version_num FROM keeps.alembic_version") == HEAD
+
+
+async def test_database_that_is_not_utf8_is_refused(server: Any) -> None:
+    name = f"keeps_{uuid4().hex[:8]}"
+    async with admin(server) as connection:
+        await connection.execute(
+            f"CREATE DATABASE {name} ENCODING SQL_ASCII LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0"
+        )
+    with pytest.raises(UnavailableError, match=r"SQL_ASCII; Keeps needs UTF8. Create another one"):
+        await prepare(server.url("postgres", name), {})
+
+
+async def test_missing_extension_is_named_with_what_to_install(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provisioning, "read_sql_file", lambda _: "CREATE EXTENSION no_such_extension")
+    with pytest.raises(UnavailableError, match=r'"no_such_extension" is not available.*postgresql-18-pgvector'):
+        await prepare(server.url("postgres", "postgres"), {})

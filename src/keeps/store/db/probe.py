@@ -47,6 +47,7 @@ async def probe(cell: Cell) -> None:
     """
     (server,) = await cell.privileged_read(_QUERIES["server"])
     check_engine(server["engine"])
+    check_encoding(server["encoding"])
     if server["version"] < 150_000:
         raise UnavailableError(f"PostgreSQL {server['version'] // 10_000} is too old; Keeps needs 15 or newer")
     role = server["role"]
@@ -106,6 +107,15 @@ def check_engine(version: str) -> None:
     for name, lack in _LACKING.items():
         if name in version:
             raise UnavailableError(f"{lack}; Keeps needs PostgreSQL itself, 15 or newer, from any provider")
+
+
+def check_encoding(encoding: str) -> None:
+    """Raise UnavailableError unless a database stores text as UTF-8, which words and similarities need."""
+    if encoding != "UTF8":
+        raise UnavailableError(
+            f"the encoding of this database is {encoding}; Keeps needs UTF8. Create another one:"
+            " CREATE DATABASE keeps ENCODING 'UTF8' TEMPLATE template0"
+        )
 
 
 async def has_citus(cell: Cell) -> bool:

@@ -4,6 +4,7 @@
 -- Who we are to this server and what it can do.
 SELECT current_setting('server_version_num')::integer AS version,
        version() AS engine,
+       current_setting('server_encoding') AS encoding,
        EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS citus,
        current_user::text AS role,
        rolsuper AS is_superuser,

@@ -12,13 +12,17 @@ import asyncpg
 
 from keeps.store.db.errors import LOST
 from keeps.store.db.pool import address_of, explained
-from keeps.store.db.probe import check_engine
+from keeps.store.db.probe import check_encoding, check_engine
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.schema.files import read_sql_file
 from keeps.store.schema.migrate import migrate
 from keeps_client.errors import ForbiddenError, UnavailableError, ValidationFailedError
 
 _QUERIES = Statements("keeps.store.db")
+NO_EXTENSION = (
+    "Install pgvector 0.8 or newer and PostgreSQL's contrib modules on the server (Debian: postgresql-18-pgvector"
+    " and postgresql-contrib), then run keeps migrate again"
+)
 DATABASE = "keeps"
 """The name of the embedded database."""
 
@@ -45,10 +49,16 @@ async def provision(maintenance_url: str | None, database_url: str, passwords: M
     except (asyncpg.PostgresError, asyncpg.ClientConfigurationError, ValueError, *LOST) as error:
         raise explained(error, database_url) from error
     try:
-        check_engine(await connection.fetchval(_QUERIES["engine"].text))
+        server = await connection.fetchrow(_QUERIES["engine"].text)
+        check_engine(server["engine"])
+        check_encoding(server["encoding"])
         if not await connection.fetchval(_QUERIES["app_role_exists"].text):
             passwords = {"keeps_app": secrets.token_urlsafe(24), **passwords}
-        await connection.execute(read_sql_file("roles.sql"))
+        try:
+            await connection.execute(read_sql_file("roles.sql"))
+        except (asyncpg.FeatureNotSupportedError, asyncpg.UndefinedFileError) as error:  # The second before 16.
+            text = error.as_dict()["message"]
+            raise UnavailableError(f"{address_of(database_url)}: {text}. {NO_EXTENSION}") from error
         for role, password in passwords.items():
             await connection.execute(await connection.fetchval(_QUERIES["password_statement"].text, role, password))
         return passwords.get("keeps_app")

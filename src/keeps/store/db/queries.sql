@@ -97,8 +97,8 @@ SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = 'keeps_app')
 SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)
 
 -- name: engine
--- What this server says it is.
-SELECT version()
+-- The server's version text, and the encoding of this database.
+SELECT version() AS engine, current_setting('server_encoding') AS encoding
 
 -- name: answers
 -- Whether the server answers.
