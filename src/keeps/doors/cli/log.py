@@ -39,7 +39,7 @@ async def list_events(
 ) -> Answer:
     """List events, oldest first."""
     page = await memory.events(after=after, types=types, limit=limit)
-    note = f"next page: --after {page[-1].sequence}" if page else ""
+    note = f"next page: --after {page[-1].sequence}" if len(page) == limit else ""
     return lines(page, _event_line, empty="No events. [dim]Check --tenant and --user.[/]", note=note)
 
 

@@ -495,5 +495,5 @@ def _lines(text: str) -> list[str]:
 
 _RESERVED = frozenset(("user", "agent", "assistant", "system", "tool", "developer"))
 """Names that mark a role in a prompt, which no speaker may use."""
-_HEAD = re.compile(r"^Conversation .{0,300}: \d+ messages\.\n?")
+_HEAD = re.compile(r"^Conversation .{0,300}: \d+ messages?\.\n?")
 _ROLES = {"user": "User", "assistant": "Agent", "system": "System", "tool": "Tool"}

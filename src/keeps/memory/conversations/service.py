@@ -413,7 +413,8 @@ def summary_memory(
     """
     held_at = min(now, max((note.at for note in notes.items), default=notes.updated_at))
     called = " ".join((name or notes.session_id).split())
-    parts = [f"Conversation {called}, {held_at:%Y-%m-%d}: {notes.message_count} messages."]
+    said = "1 message" if notes.message_count == 1 else f"{notes.message_count} messages"
+    parts = [f"Conversation {called}, {held_at:%Y-%m-%d}: {said}."]
     parts += [folding.digest(notes)]
     return NewMemory(
         content="\n".join(parts)[:8_000],
