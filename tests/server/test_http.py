@@ -230,7 +230,7 @@ async def test_a_page_of_another_site_gets_nothing(http: Any, keeps: Keeps) -> N
         preflight = {
             "Origin": "https://app.example",
             "Access-Control-Request-Method": "POST",
-            "Access-Control-Request-Headers": "authorization",
+            "Access-Control-Request-Headers": "authorization,x-session-id,x-stainless-os",
         }
         async with other.options(f"{url}/v1/recall", headers=preflight) as answer:
             assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (200, "https://app.example")

@@ -40,14 +40,10 @@ from keeps_client.errors import ValidationFailedError
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 METRICS_SECONDS = 1.0
 """Seconds for which an exposition of the metrics is cached; making one takes tens of milliseconds."""
-_REQUEST_HEADERS = (
-    "Authorization X-API-Key X-Tenant-ID X-User-ID X-Agent-ID X-Timezone X-Request-ID Idempotency-Key If-Match"
-    " Content-Type"
-).split()
 _RESPONSE_HEADERS = (
     "ETag X-Next-Cursor X-Request-ID RateLimit-Limit RateLimit-Remaining RateLimit-Reset Retry-After"
 ).split()
-"""Headers that pages of allowed origins may send and read."""
+"""Headers that pages of allowed origins may read. They may send any: OpenAI's client sends several of its own."""
 Opening = Callable[[], AbstractAsyncContextManager[Keeps]]
 
 
@@ -119,7 +115,7 @@ def create_app(
             CORSMiddleware,
             allow_origins=settings.cors_origins,
             allow_methods=("*",),
-            allow_headers=_REQUEST_HEADERS,
+            allow_headers=["*"],
             expose_headers=_RESPONSE_HEADERS,
         )
     return app
