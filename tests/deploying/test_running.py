@@ -11,6 +11,7 @@ import pytest
 from tests.deploying.machine import on_a_machine
 
 PAGE = (Path(__file__).parents[2] / "docs" / "running.md").read_text(encoding="utf-8")
+ENVIRONMENT = "PATH=/opt/keeps/bin:/usr/bin:/bin KEEPS_EMBEDDER=none KEEPS_BACKGROUND_SECONDS=5"
 WHO = {
     "an ordinary user": ("setpriv --reuid 65534 --regid 65534 --clear-groups", "/srv/alice", "/srv/alice/.keeps"),
     "root": ("env", "/root", "/var/lib/keeps/default"),
@@ -52,7 +53,7 @@ def test_backups_and_exports_of_the_page(who: str, port: int) -> None:
         f"""mkdir -p /srv/alice /root; chown 65534:65534 /srv/alice
 cd {home}
 mkdir -p guard; [ {home} = /root ] || chown 65534:65534 guard; cd guard
-{become} env -i HOME={home} PATH=/opt/keeps/bin:/usr/bin:/bin KEEPS_EMBEDDER=none bash -c {shlex.quote(whole)}
+{become} env -i HOME={home} {ENVIRONMENT} bash -c {shlex.quote(whole)}
 stat --format 'secrets %U %a' {database}/secrets.json
 rm -r {home}/guard
 """,
