@@ -78,7 +78,7 @@ async def _load_the_demonstration(page: Page) -> None:
     if not await load.count():
         await page.goto("/ui/")
     await page.get_by_role("button", name="Load the demonstration").click()
-    await page.get_by_role("button", name="Look as alice").click()
+    await page.get_by_role("button", name="View as alice of harbour").click()
     while (
         "<strong>0</strong> <span>wait for their vector"
         not in await (await page.request.get("/ui/insights/numbers")).text()

@@ -40,12 +40,12 @@ CHANGES = [
 
 @pytest.mark.parametrize(("older", "newer"), BOTH_TRUE)
 def test_statement_of_another_subject_changes_nothing(older: str, newer: str) -> None:
-    assert not replaces(stated(older), stated(newer), 0.95)
+    assert not replaces(stated(older), stated(newer), 0.95, 0.5)
 
 
 @pytest.mark.parametrize(("older", "newer"), CHANGES)
 def test_statement_with_another_value_changes_the_older(older: str, newer: str) -> None:
-    assert replaces(stated(older), stated(newer), 0.6)
+    assert replaces(stated(older), stated(newer), 0.6, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,66 @@ def test_statement_with_another_value_changes_the_older(older: str, newer: str) 
     ],
 )
 def test_home_work_and_diet_are_told_anew_in_other_words(older: str, newer: str) -> None:
-    assert replaces(stated(older), stated(newer), 0.1)
+    assert replaces(stated(older), stated(newer), 0.1, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("With Biscuit. Our landlady has a tortoise.", "I live in Lisbon now! Biscuit loves the tortoise."),
+        ("To order a custard tart and to apologise. That's most of life.", "I never finish a custard tart in time."),
+    ],
+)
+def test_talk_in_several_sentences_is_not_changed_by_talk_of_the_same(older: str, newer: str) -> None:
+    assert not replaces(stated(older), stated(newer), 0.7, 0.2)
+
+
+def test_statement_of_a_much_discussed_matter_is_not_changed_by_one_of_many() -> None:
+    assert replaces(stated("My girlfriend is Zoe."), stated("Zoe and I broke up."), 0.6, 0.0)
+    assert not replaces(stated("My girlfriend is Zoe."), stated("Zoe and I broke up."), 0.6, -0.01)
+    for newer in ("My number is 555 0199.", "My number is now 555 0199."):
+        assert replaces(stated("My number is 555 0142."), stated(newer), 0.6, -0.2)
+
+
+async def test_true_statements_of_a_conversation_stay_unmarked(memory: LocalMemory) -> None:
+    """Messages of one speaker are more similar to each other than their words are."""
+    said = [
+        "I'm allergic to peanuts, badly. I carry an EpiPen.",
+        "He weighs sixteen kilos, which is too many. No more toast for Biscuit.",
+        "Five minutes at most. Joanna hates long speeches.",
+        "I don't know. Biscuit hates the heat and my Portuguese is awful.",
+        "The small one. The big one went to Joanna.",
+        "And no peanut snacks on the way, they open them in compartments.",
+        "I live in Lisbon now! Biscuit is in love with the tortoise.",
+        "I never drink coffee after three, or I lie awake.",
+    ]
+    turns = [
+        {
+            "content": text,
+            "kind": "episodic",
+            "content_type": "message",
+            "role": "user",
+            "session_id": "monday",
+            "metadata": {"speaker": "Alice"},
+            "valid_from": f"2026-07-0{number + 1}T12:00:00Z",
+        }
+        for number, text in enumerate(said)
+    ]
+    await memory.remember_many(turns, index="now")
+    hits = (await memory.recall("What do I know about Alice?", limit=20)).hits
+    assert {hit.memory.content for hit in hits if hit.newer_id} == set()
 
 
 def test_team_that_moves_changes_no_home() -> None:
     for newer in ("We moved to weekly releases.", "We moved to Slack last month."):
-        assert not replaces(stated("I live in Leeds."), stated(newer), 0.4)
+        assert not replaces(stated("I live in Leeds."), stated(newer), 0.4, 0.5)
 
 
 def test_long_statements_are_compared_quickly() -> None:
     """The watchdog of the suite fails this test where they are not."""
     one, other = (" ".join(f"{word}{number}" for number in range(5_000)) for word in ("my", "the"))
     for _ in range(200):
-        assert not replaces(stated(one), stated(other), 0.5)
+        assert not replaces(stated(one), stated(other), 0.5, 0.5)
 
 
 async def test_memory_that_the_question_names_is_first(memory: LocalMemory) -> None:

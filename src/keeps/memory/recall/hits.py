@@ -7,6 +7,7 @@ from itertools import combinations
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 
 from keeps.base.text.asks import only_asks
 from keeps.base.text.changes import ALIKE, MOST_CHARACTERS, Stated, places_told, replaces, stated, tells_anew
@@ -113,6 +114,7 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
     memories.sort(key=lambda memory: memory.valid_from)
     vectors = ranking.candidates.sentences[[position[memory.memory_id.bytes] for memory in memories]]
     similarity = vectors @ vectors.T
+    leads = _leads(similarity, [memory.content_type for memory in memories])
     places = [places_told(memory.content) for memory in memories]
     read: dict[int, Stated] = {}
 
@@ -132,10 +134,22 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
             and one.content != other.content
             and not only_asks(one.content)
             and not only_asks(other.content)
-            and replaces(statement(older), statement(later), float(similarity[older, later]))
+            and replaces(
+                statement(older), statement(later), float(similarity[older, later]), float(leads[older, later])
+            )
         ):
             newer[one.memory_id] = other.memory_id
     return newer
+
+
+def _leads(similarity: npt.NDArray[np.float32], types: Sequence[str]) -> npt.NDArray[np.float32]:
+    """Return by how much two statements are more similar than either is to any other of its type."""
+    of_type = np.array(types)
+    beside = np.where(of_type[:, None] == of_type[None, :], similarity, -1.0)
+    np.fill_diagonal(beside, -1.0)
+    best, second = np.sort(beside, axis=1)[:, -1:], np.sort(beside, axis=1)[:, -2:-1]
+    others = np.where(beside == best, second, best)
+    return similarity - np.maximum(others, others.T)
 
 
 def with_newer(hits: Sequence[Hit], newer: Mapping[UUID, UUID], *, first: bool) -> list[Hit]:
