@@ -22,6 +22,16 @@ class Turn:
     scope: Scope
     memory: dict[str, Any]
 
+    @property
+    def message(self) -> dict[str, Any]:
+        """The message as an agent stores it with its conversation."""
+        return {
+            "role": self.memory["role"],
+            "content": self.memory["content"],
+            "speaker": self.memory["metadata"]["speaker"],
+            "occurred_at": self.memory["valid_from"],
+        }
+
 
 @cache
 def story_tenants() -> frozenset[str]:

@@ -32,9 +32,9 @@ _PERSONAL = re.compile(
     re.IGNORECASE,
 )
 _ADVICE = re.compile(
-    r"\b(?:recommend|suggest|advi[cs]e|suggestions?|recommendations?|ideas?|tips|options|should"
+    r"\b(?:recommend|suggest|advi[cs]e|suggestions?|recommendations?|ideas?|tips|options|sh(?:ould|all)"
     r" (?:i|we)|(?:can|could|would|might) i\b"
-    r"|how (?:can|do|should|could|would|might) (?:i|we)|what are some|best|good|must-\w+)\b",
+    r"|how (?:can|do|should|could|would|might|shall) (?:i|we)|what are some|best|good|must-\w+)\b",
     re.IGNORECASE,
 )
 _IDLE_WORDS = frozenset(stop_words(ENGLISH)) | frozenset(

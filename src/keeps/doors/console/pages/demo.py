@@ -15,8 +15,10 @@ from keeps_client.errors import ForbiddenError, NotFoundError
 async def load(call: Call) -> Response:
     _check(call)
     turns = list(read_story())
-    for scope, group in groupby(turns, key=lambda turn: turn.scope):
-        await call.keeps.memory(scope).remember_many([turn.memory for turn in group], index="later")
+    for (scope, session_id), group in groupby(turns, key=lambda turn: (turn.scope, str(turn.memory["session_id"]))):
+        memory = call.keeps.memory(scope)
+        if await memory.session_notes(session_id) is None:  # Loading again stores nothing twice.
+            await memory.store_exchange([turn.message for turn in group], session_id=session_id)
     await add_extras(call.keeps, turns)
     owners = list(dict.fromkeys((turn.scope.tenant_id, turn.scope.user_id) for turn in turns))
     return call.page("demo.html", owners=owners, turns=len(turns), removed=False)
