@@ -21,7 +21,7 @@ except ImportError as error:
     raise ImportError("keeps.integrations.openai_agents needs the SDK: pip install 'keeps[openai-agents]'") from error
 
 from keeps.engine import Keeps
-from keeps.integrations.owners import NOT_ALLOWED, Owners
+from keeps.integrations.owners import NOT_ALLOWED, Owners, context_for
 from keeps_client.checked import validated
 from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
@@ -136,17 +136,10 @@ class KeepsSession(SessionABC):
     async def context(self, message: str, *, budget_tokens: int = 2_000) -> str:
         """Return what is known for a message, as text for instructions; empty if memory is unavailable."""
 
-        async def read(memory: Memory) -> str:
-            context = await memory.context(message, session_id=self.session_id, budget_tokens=budget_tokens)
-            return context.prompt
-
-        try:
-            return await self._owners.ask(self.user_id, read)
-        except NOT_ALLOWED:
-            raise
-        except KeepsError as error:
-            self._owners.failed("context", error)
-            return ""
+        context = await context_for(
+            self._owners, self.user_id, message, session_id=self.session_id, budget_tokens=budget_tokens
+        )
+        return "" if context is None else context.prompt
 
     async def close(self) -> None:
         """Close what this object opened."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
@@ -22,6 +23,7 @@ from keeps.engine import Keeps
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, KeepsError, UnauthenticatedError, UnavailableError
 from keeps_client.memory.whole import Memory
+from keeps_client.models import ContextResult
 
 AnswerT = TypeVar("AnswerT")
 SECONDS = 30.0
@@ -31,6 +33,9 @@ RATE_WAIT_SECONDS = 5.0
 """Maximum wait for the rate limit; after that a model gets an error rather than waiting longer."""
 NOT_ALLOWED = (ForbiddenError, UnauthenticatedError)
 """Errors of access, such as for another user than the token's. They are raised, not treated as unavailable memory."""
+QUESTION_CHARACTERS = 10_000
+"""Maximum length of the question for a context: the end of a longer message."""
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 log = logging.getLogger("keeps.integrations")
 
 
@@ -166,6 +171,31 @@ class Owners:
         if self._keeps is not None and not self._given:
             keeps, self._keeps = self._keeps, None
             await BACKGROUND.leave(keeps)
+
+
+def question_of(text: str) -> str:
+    """Return the part of a text that Keeps reads as a question: its end, without characters that cannot be stored."""
+    return _UNSTORABLE.sub(" ", text)[-QUESTION_CHARACTERS:].strip()
+
+
+async def context_for(
+    owners: Owners, user_id: str | None, message: str, *, session_id: str | None = None, budget_tokens: int
+) -> ContextResult | None:
+    """Return what is known for a message; None if the message is empty or memory is unavailable. Raises NOT_ALLOWED."""
+    question = question_of(message)
+    if not question:
+        return None
+
+    async def read(memory: Memory) -> ContextResult:
+        return await memory.context(question, session_id=session_id, budget_tokens=budget_tokens)
+
+    try:
+        return await owners.ask(user_id, read)
+    except NOT_ALLOWED:
+        raise
+    except KeepsError as error:
+        owners.failed("context", error)
+        return None
 
 
 @lru_cache(maxsize=1_000)
