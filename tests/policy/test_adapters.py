@@ -27,6 +27,7 @@ NO_PACKAGE = (
     "openai_proxy",
     "owners",
     "sentences",
+    "transcripts",
 )
 ADAPTERS = [each.name for each in iter_modules(keeps.integrations.__path__) if each.name not in NO_PACKAGE]
 

@@ -256,8 +256,8 @@ class ModelTool:
     async def call(self, owners: Owners, user_id: str | None, arguments: object) -> tuple[dict[str, Any] | str, bool]:
         """Return the answer, or a sentence about an error, and whether the tool did its work."""
         try:
-            given = self._arguments.read(arguments)
-            answer = await owners.ask(user_id, lambda memory: self._work(memory, **given))
+            values = self._arguments.read(arguments)
+            answer = await owners.ask(user_id, lambda memory: self._work(memory, **values))
             return answer.model_dump(mode="json", exclude_none=True), True
         except WrongArgumentsError as error:
             return f"{self.name} was not called: {error}. Correct that and call again.", False

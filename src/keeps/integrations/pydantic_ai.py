@@ -20,7 +20,7 @@ from typing import Any, Self
 try:
     from pydantic_ai import FunctionToolset, RunContext, Tool
     from pydantic_ai.capabilities import AbstractCapability
-    from pydantic_ai.exceptions import ToolFailed, UserError
+    from pydantic_ai.exceptions import ToolFailed
     from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart, TextContent, UserPromptPart
     from pydantic_ai.models import ModelRequestContext
 except ImportError as error:
@@ -28,10 +28,9 @@ except ImportError as error:
 
 from keeps.engine import Keeps
 from keeps.integrations.memory_tools import INSTRUCTIONS, ModelTool, model_tools
-from keeps.integrations.owners import Owners, context_for
+from keeps.integrations.owners import Owners, UserOf, context_for, user_from
 
-UserOf = str | Callable[[RunContext[Any]], str] | None
-"""The user: an id; a function of the run, such as `lambda ctx: ctx.deps.user_id`; or None: the user of the token."""
+_Owner = UserOf[RunContext[Any]]
 
 
 class KeepsToolset(FunctionToolset[Any]):
@@ -42,7 +41,7 @@ class KeepsToolset(FunctionToolset[Any]):
 
     Args:
         keeps: An open engine; the address of a server, with its `token`; or None: read from the environment.
-        user_id: Whose memory it is.
+        user_id: Whose memory it is: an id, or a function of the run. Without it: the user of the token.
         id: The id of the toolset, which durable execution needs.
     """
 
@@ -50,7 +49,7 @@ class KeepsToolset(FunctionToolset[Any]):
         self,
         keeps: Keeps | str | None = None,
         *,
-        user_id: UserOf = None,
+        user_id: _Owner = None,
         tenant_id: str | None = None,
         token: str | None = None,
         id: str = "keeps",  # noqa: A002  Pydantic AI's name
@@ -78,7 +77,7 @@ class KeepsToolset(FunctionToolset[Any]):
 
     def _call_of(self, tool: ModelTool) -> Callable[..., Any]:
         async def call(ctx: RunContext[Any], /, **arguments: Any) -> dict[str, Any]:
-            answer, is_done = await tool.call(self._owners, user_of(ctx, self._user_id), arguments)
+            answer, is_done = await tool.call(self._owners, user_from(self._user_id, ctx), arguments)
             if not is_done:
                 raise ToolFailed(str(answer))
             assert isinstance(answer, dict)
@@ -95,7 +94,7 @@ class KeepsContext(AbstractCapability[Any]):
 
     Args:
         keeps: An open engine; the address of a server, with its `token`; or None: read from the environment.
-        user_id: Whose memory it is.
+        user_id: Whose memory it is: an id, or a function of the run. Without it: the user of the token.
         session_id: The conversation, or a function of the run.
         budget_tokens: Maximum tokens of the context.
     """
@@ -104,10 +103,10 @@ class KeepsContext(AbstractCapability[Any]):
         self,
         keeps: Keeps | str | None = None,
         *,
-        user_id: UserOf = None,
+        user_id: _Owner = None,
         tenant_id: str | None = None,
         token: str | None = None,
-        session_id: UserOf = None,
+        session_id: _Owner = None,
         budget_tokens: int = 2_000,
         id: str = "keeps_context",  # noqa: A002  Pydantic AI's name
     ) -> None:
@@ -139,10 +138,10 @@ class KeepsContext(AbstractCapability[Any]):
             return request_context
         if self._context is None:
             question = _text(ctx.prompt) or _prompt_text(request_context.messages[position])
-            session_id = None if self._session_id is None else user_of(ctx, self._session_id)
+            session_id = None if self._session_id is None else user_from(self._session_id, ctx)
             context = await context_for(
                 self._owners,
-                user_of(ctx, self._user_id),
+                user_from(self._user_id, ctx),
                 question,
                 session_id=session_id,
                 budget_tokens=self._budget_tokens,
@@ -157,16 +156,6 @@ class KeepsContext(AbstractCapability[Any]):
     def close_now(self) -> None:
         """Close what this object opened, without await."""
         self._owners.close_now()
-
-
-def user_of(ctx: RunContext[Any], user_id: UserOf) -> str | None:
-    """Return the user of a run. Raises UserError if the function names none: its memory would be another user's."""
-    if not callable(user_id):
-        return user_id
-    user = user_id(ctx)
-    if not isinstance(user, str) or not user:
-        raise UserError(f"the function for the user returned {user!r}, not an id; pass the user in the run's deps")
-    return user
 
 
 def _with_context(messages: Sequence[ModelMessage], position: int, stable: str, volatile: str) -> list[ModelMessage]:
