@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from agent_framework import Message
 from anthropic.lib.tools import ToolError
 from google.adk.events import Event
 from google.genai import types
@@ -24,6 +25,7 @@ from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
 from keeps.integrations.adk import KeepsMemoryService, KeepsSessionService
+from keeps.integrations.agent_framework import KeepsHistoryProvider
 from keeps.integrations.claude import KeepsAsyncMemoryTool
 from keeps.integrations.langchain import KeepsChatMessageHistory, KeepsRetriever
 from keeps.integrations.langgraph import KeepsStore
@@ -90,6 +92,7 @@ AWAY_TO_A_READER = {
     "MCP": AWAY,
     "tools": AWAY,
     "files": AWAY,
+    "Agent Framework": "UnavailableError",
     "mem0": "503",
 }
 AWAY_TO_A_WRITER = AWAY_TO_A_READER | dict.fromkeys(("LangGraph", "chat history"), "UnavailableError")
@@ -101,6 +104,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
     adk, sessions, store = KeepsMemoryService(keeps), KeepsSessionService(keeps), KeepsStore(**alices)
     retriever, history = KeepsRetriever(**alices), KeepsChatMessageHistory("said", **alices)
     claude = KeepsAsyncMemoryTool(**alices)
+    sessions_of_agents = KeepsHistoryProvider(**alices)
     files, owners = KeepsMemoryStore(**alices), Owners(keeps)
     path = "/memories/hens.txt"
     tools = {tool.name: tool for tool in model_tools()}
@@ -144,6 +148,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         "MCP": lambda: of_mcp("recall", query="hens"),
         "tools": lambda: of_tool("recall", query="hens"),
         "files": lambda: of_files(files.list_paths(limit=10)),
+        "Agent Framework": lambda: counted(sessions_of_agents.get_messages("s"), "messages"),
         "mem0": lambda: of_mem0("/v3/memories/search/", query="hens", threshold=0),
     }
     said = Event(author="user", content=types.Content(role="user", parts=[types.Part(text=HENS)]))
@@ -162,6 +167,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         "MCP": lambda: of_mcp("remember", content=HENS),
         "tools": lambda: of_tool("remember", content=HENS),
         "files": lambda: of_files(files.write("hens.md", HENS, expected_version=None)),
+        "Agent Framework": lambda: sessions_of_agents.save_messages("s", [Message("user", [HENS])]),
         "mem0": lambda: of_mem0("/v3/memories/add/", messages=HENS, infer=False),
     }
     empty = await answers(reads)
@@ -173,7 +179,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
     assert not [name for name, what in (await answers(writes)).items() if AWAY_TO_A_WRITER[name] in what]
     found = await answers(reads)
     assert [name for name in reads if found[name] == empty[name]] == ["MCP"], "each finds what is there now"
-    for each in (adk, sessions, claude, files, owners):
+    for each in (adk, sessions, claude, files, sessions_of_agents, owners):
         await each.close()
     for each in (store, retriever, history):
         await each.aclose()
