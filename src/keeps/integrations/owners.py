@@ -194,27 +194,24 @@ def user_from(user_id: UserOf[RunT], run: RunT) -> str | None:
 async def learn_from(
     owners: Owners, user_id: str | None, messages: Sequence[Mapping[str, Any]], *, session_id: str
 ) -> None:
-    """Store messages as a conversation, with the facts in them. A failure is counted. Raises NOT_ALLOWED.
+    """Store messages as a conversation, with the facts in them. A failure is counted. Raises NOT_ALLOWED."""
+    try:
+        await owners.ask(user_id, lambda memory: store_messages(memory, messages, session_id=session_id))
+    except NOT_ALLOWED:
+        raise
+    except KeepsError as error:
+        owners.failed("store_exchange", error)
 
-    Messages without text are left out. Of a very long message, the start is stored.
-    """
+
+async def store_messages(memory: Memory, messages: Sequence[Mapping[str, Any]], *, session_id: str) -> None:
+    """Store messages as a conversation. Messages without text are left out; of a very long one, the start is stored."""
     turns = [
         {**message, "content": text[:MAX_CONTENT_CHARACTERS]}
         for message in messages
         if (text := storable(str(message["content"])).strip())
     ]
-
-    async def store(memory: Memory) -> None:
-        for start in range(0, len(turns), MESSAGES_AT_ONCE):
-            await memory.store_exchange(turns[start : start + MESSAGES_AT_ONCE], session_id=session_id)
-
-    try:
-        if turns:
-            await owners.ask(user_id, store)
-    except NOT_ALLOWED:
-        raise
-    except KeepsError as error:
-        owners.failed("store_exchange", error)
+    for start in range(0, len(turns), MESSAGES_AT_ONCE):
+        await memory.store_exchange(turns[start : start + MESSAGES_AT_ONCE], session_id=session_id)
 
 
 def question_of(text: str) -> str:
