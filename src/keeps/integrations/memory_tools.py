@@ -216,7 +216,7 @@ def id_of(text: str) -> UUID:
     """Return the id that a text contains. Raises WrongIdError."""
     if found_id := memory_id_in(text.strip().removeprefix("memory://")):
         return found_id
-    raise WrongIdError(f"memory_id: {text[:100]!r} is not an id. Use an id that recall or list_memories returned.")
+    raise WrongIdError(f"memory_id: {text[:100]!r} is not an id.")
 
 
 async def find_id(memory: Memory, text: str) -> UUID:
@@ -229,14 +229,14 @@ async def find_id(memory: Memory, text: str) -> UUID:
     return id_of(text)
 
 
-def sentence(error: KeepsError) -> str:
-    """Return an error of a tool as a sentence for a model."""
-    return sentences.sentence(
-        error,
-        missing="Use an id that recall or list_memories returned.",
-        conflict="Read it again with get_memory, then decide again.",
-        names={"expires_at": "ttl_days"},
-    )
+def sentence(
+    error: KeepsError | WrongIdError, *, finders: str = "recall", conflict: str = "Read it again, then decide again."
+) -> str:
+    """Return an error of a tool as a sentence for a model. `finders`: the tools that show ids."""
+    advice = f"Use an id that {finders} returned."
+    if isinstance(error, WrongIdError):
+        return f"{error} {advice}"
+    return sentences.sentence(error, missing=advice, conflict=conflict, names={"expires_at": "ttl_days"})
 
 
 class ModelTool:
@@ -261,9 +261,7 @@ class ModelTool:
             return answer.model_dump(mode="json", exclude_none=True), True
         except WrongArgumentsError as error:
             return f"{self.name} was not called: {error}. Correct that and call again.", False
-        except WrongIdError as error:
-            return str(error), False
-        except KeepsError as error:
+        except (KeepsError, WrongIdError) as error:
             if isinstance(error, sentences.FOR_OPERATORS):
                 owners.failed(self.name, error)
             return sentence(error), False

@@ -109,19 +109,21 @@ def helpful(work: Callable[Parameters, Awaitable[CallToolResult]]) -> Callable[P
     async def asked(*arguments: Parameters.args, **named: Parameters.kwargs) -> CallToolResult:
         try:
             return await work(*arguments, **named)
-        except KeepsError as error:
+        except (KeepsError, WrongIdError) as error:
             raise ToolError(sentence(error)) from None
-        except WrongIdError as error:
-            raise ToolError(str(error)) from None
 
     return asked
 
 
-def sentence(error: KeepsError) -> str:
+def sentence(error: KeepsError | WrongIdError) -> str:
     """Return an error as a sentence for a model. Errors that only an operator can fix are logged, too."""
     if isinstance(error, sentences.FOR_OPERATORS):
         log().warning("an MCP call failed without memory", error=error.code)
-    return memory_tools.sentence(error)
+    return memory_tools.sentence(
+        error,
+        finders="recall or list_memories",
+        conflict="Read it again with get_memory, then decide again.",
+    )
 
 
 class LenientMetadata(FuncMetadata):
