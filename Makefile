@@ -15,6 +15,9 @@ CELLS ?= tests/contract tests/conversations tests/transfer tests/webhooks tests/
 
 FRAMEWORKS := .venv-integrations
 FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
+# Strands needs older packages than the other frameworks.
+STRANDS := .venv-strands
+STRANDS_STAMP := $(STRANDS)/.installed
 
 RELEASE := .venv-release
 RELEASE_STAMP := $(RELEASE)/.installed
@@ -58,14 +61,24 @@ $(FRAMEWORKS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/in
 	@$(PYTHON) -m venv $(FRAMEWORKS) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS) 2>/dev/null || \
 	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/integrations/constraints.txt \
-	    --editable client --editable '.[adk,claude,langchain,langgraph,mcp,openai-agents]' langgraph langgraph-checkpoint-postgres langmem \
-	    langchain-tests 'psycopg[binary]' mem0ai mem0-cli basedpyright hypothesis pytest pytest-xdist
+	    --editable client --editable '.[adk,agent-framework,claude,langchain,langgraph,mcp,openai-agents,pydantic-ai-harness]' langgraph \
+	    langgraph-checkpoint-postgres langmem langchain-tests 'psycopg[binary]' mem0ai mem0-cli basedpyright hypothesis pytest pytest-xdist
 	@touch $@
 
-test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own packages, in an environment of their own
+$(STRANDS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/integrations/constraints-strands.txt
+	@$(PYTHON) -m venv $(STRANDS) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(STRANDS) 2>/dev/null || \
+	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(STRANDS)
+	$(STRANDS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/integrations/constraints-strands.txt \
+	    --editable client --editable '.[mcp,strands]' basedpyright hypothesis pytest pytest-xdist
+	@touch $@
+
+test-integrations: $(FRAMEWORKS_STAMP) $(STRANDS_STAMP)  ## adapters against the frameworks' own packages, in environments of their own
 	$(FRAMEWORKS)/bin/python -m basedpyright -p tests/integrations
 	$(FRAMEWORKS)/bin/python -m pytest -W error -p no:asyncio -o faulthandler_timeout=600 -n $(PROCESSES) --dist worksteal \
 	    tests/integrations $(ARGS)
+	$(STRANDS)/bin/python -m basedpyright -p tests/integrations/pyrightconfig-strands.json
+	$(STRANDS)/bin/python -m pytest -W error -p no:asyncio -o faulthandler_timeout=600 -n $(PROCESSES) --dist worksteal \
+	    tests/integrations/test_strands.py tests/integrations/test_mcp.py $(ARGS)
 
 $(JS_STAMP): client-js/package.json client-js/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or later, then try again" >&2; exit 1; }
@@ -140,4 +153,4 @@ bench: $(STAMP)  ## speed beside a floor of the same run; quality where DATA hol
 	@if [ -f $(DATA)/benchlib.py ]; then $(BIN)/python -m benchmarks quality --data $(DATA); else echo "no scorers in DATA=$(DATA): quality left out"; fi
 
 clean:  ## remove what the verbs above made
-	rm -rf $(VENV) $(FRAMEWORKS) client-js/node_modules client-js/dist client-js/build .cache site .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(FRAMEWORKS) $(STRANDS) client-js/node_modules client-js/dist client-js/build .cache site .ruff_cache .import_linter_cache

@@ -42,8 +42,9 @@ from tests.embedding import SwitchedEmbedder
 from tests.scripted_llm import script, scripted
 from tests.serving import JWT_SECRET, serving
 
-collect_ignore = [] if find_spec("google") and find_spec("google.adk") else ["integrations"]
-"""Frameworks have an environment of their own: `make test-integrations`."""
+FRAMEWORKS = bool(find_spec("google") and find_spec("google.adk"))
+collect_ignore = [] if FRAMEWORKS or find_spec("strands") else ["integrations"]
+"""Frameworks have environments of their own: `make test-integrations`."""
 if find_spec("playwright") is None:
     collect_ignore.append("browser")  # its packages come with `make browser`
 __all__ = ["script", "scripted"]

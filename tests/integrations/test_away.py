@@ -12,21 +12,27 @@ from typing import Any
 
 import httpx
 import pytest
+from agent_framework import Message
 from anthropic.lib.tools import ToolError
 from google.adk.events import Event
 from google.genai import types
 from langchain_core.messages import HumanMessage
 from mcp import Client
+from pydantic_ai.exceptions import ToolFailed
 
 from keeps.base.scope import Scope
 from keeps.base.settings import Settings
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
 from keeps.integrations.adk import KeepsMemoryService, KeepsSessionService
+from keeps.integrations.agent_framework import KeepsHistoryProvider
 from keeps.integrations.claude import KeepsAsyncMemoryTool
 from keeps.integrations.langchain import KeepsChatMessageHistory, KeepsRetriever
 from keeps.integrations.langgraph import KeepsStore
 from keeps.integrations.mcp import memory_server
+from keeps.integrations.memory_tools import model_tools
+from keeps.integrations.owners import Owners
+from keeps.integrations.pydantic_ai_harness import KeepsMemoryStore
 from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
 from keeps_client.errors import UnavailableError
 from tests.conftest import until
@@ -84,6 +90,9 @@ AWAY_TO_A_READER = {
     "chat history": "0 messages",
     "Claude": AWAY,
     "MCP": AWAY,
+    "tools": AWAY,
+    "files": AWAY,
+    "Agent Framework": "UnavailableError",
     "mem0": "503",
 }
 AWAY_TO_A_WRITER = AWAY_TO_A_READER | dict.fromkeys(("LangGraph", "chat history"), "UnavailableError")
@@ -95,7 +104,20 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
     adk, sessions, store = KeepsMemoryService(keeps), KeepsSessionService(keeps), KeepsStore(**alices)
     retriever, history = KeepsRetriever(**alices), KeepsChatMessageHistory("said", **alices)
     claude = KeepsAsyncMemoryTool(**alices)
+    sessions_of_agents = KeepsHistoryProvider(**alices)
+    files, owners = KeepsMemoryStore(**alices), Owners(keeps)
     path = "/memories/hens.txt"
+    tools = {tool.name: tool for tool in model_tools()}
+
+    async def of_tool(name: str, **arguments: Any) -> str:
+        """The tools of Pydantic AI, which adds only who is asking."""
+        return str(await tools[name].call(owners, "bob", arguments))
+
+    async def of_files(work: Awaitable[object]) -> str:
+        try:
+            return str(await work)
+        except ToolFailed as error:
+            return error.message
 
     async def of_mem0(path: str, **body: Any) -> str:
         async with httpx.AsyncClient(base_url=f"{broken.url}/mem0", headers={"X-User-ID": "alice"}) as http:
@@ -124,6 +146,9 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         "chat history": lambda: counted(history.aget_messages(), "messages"),
         "Claude": lambda: of_claude(command="view"),
         "MCP": lambda: of_mcp("recall", query="hens"),
+        "tools": lambda: of_tool("recall", query="hens"),
+        "files": lambda: of_files(files.list_paths(limit=10)),
+        "Agent Framework": lambda: counted(sessions_of_agents.get_messages("s"), "messages"),
         "mem0": lambda: of_mem0("/v3/memories/search/", query="hens", threshold=0),
     }
     said = Event(author="user", content=types.Content(role="user", parts=[types.Part(text=HENS)]))
@@ -140,6 +165,9 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         "chat history": lambda: history.aadd_messages([HumanMessage(HENS)]),
         "Claude": lambda: of_claude(command="create", file_text=HENS),
         "MCP": lambda: of_mcp("remember", content=HENS),
+        "tools": lambda: of_tool("remember", content=HENS),
+        "files": lambda: of_files(files.write("hens.md", HENS, expected_version=None)),
+        "Agent Framework": lambda: sessions_of_agents.save_messages("s", [Message("user", [HENS])]),
         "mem0": lambda: of_mem0("/v3/memories/add/", messages=HENS, infer=False),
     }
     empty = await answers(reads)
@@ -151,7 +179,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
     assert not [name for name, what in (await answers(writes)).items() if AWAY_TO_A_WRITER[name] in what]
     found = await answers(reads)
     assert [name for name in reads if found[name] == empty[name]] == ["MCP"], "each finds what is there now"
-    for each in (adk, sessions, claude):
+    for each in (adk, sessions, claude, files, sessions_of_agents, owners):
         await each.close()
     for each in (store, retriever, history):
         await each.aclose()

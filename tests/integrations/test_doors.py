@@ -15,6 +15,9 @@ from google.adk.sessions.session import Session
 from google.genai import types
 from mcp import Client
 from mem0 import AsyncMemoryClient
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
@@ -22,6 +25,8 @@ from keeps.integrations.adk import KeepsMemoryService, KeepsTools
 from keeps.integrations.langchain import KeepsRetriever
 from keeps.integrations.langgraph import KeepsStore
 from keeps.integrations.mcp import memory_server
+from keeps.integrations.pydantic_ai import KeepsToolset
+from keeps.integrations.pydantic_ai_harness import KeepsMemoryStore
 from keeps.memory.indexing.service import Indexer
 from keeps_client import MemoryClient
 from tests.serving import serving
@@ -52,6 +57,18 @@ def _context_of(user: str, app: str) -> Any:
     return SimpleNamespace(user_id=user, session=SimpleNamespace(app_name=app, id="s1", user_id=user))
 
 
+def _pydantic_ai(tools: KeepsToolset) -> Any:
+    """An agent whose model recalls what it is asked, and answers with the result."""
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        part: Any = messages[-1].parts[-1]
+        if isinstance(part, UserPromptPart):
+            return ModelResponse(parts=[ToolCallPart("recall", {"query": part.content})])
+        return ModelResponse(parts=[TextPart(str(part.content))])
+
+    return Agent(FunctionModel(answer), deps_type=str, toolsets=[tools])
+
+
 async def _from_shell(url: str, tenant: str, user: str, question: str) -> str:
     command = "recall", question, "--url", url, "--tenant", tenant, "--user", user, "--json"
     process = await asyncio.create_subprocess_exec(
@@ -67,6 +84,9 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
     key = (await boss.admin.make_key("mem0", roles=("admin",))).secret
     place: dict[str, Any] = {"keeps": keeps, "tenant_id": tenant}
     tools, service = KeepsTools(**place), KeepsMemoryService(**place)
+    pydantic_ai = _pydantic_ai(KeepsToolset(user_id=lambda ctx: ctx.deps, **place))
+    harness = KeepsMemoryStore(**place)
+    bounds = {"limit": 10, "max_files": 1_000, "max_chars": 4_000, "max_file_chars": 65_536}
     missed: dict[str, list[str]] = {}
     asked = 0
     async with serving(keeps, auth="keys", reads_per_minute=1_000_000) as mem0_url, KeepsStore(**place) as store:
@@ -83,7 +103,8 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
             for number, text in enumerate(texts):
                 await tools.store_memory(text, "told", f"m{number}", context)
                 await store.aput((user,), f"m{number}", {"text": text})
-            for each in (user, f"{user}-tools"):
+                await harness.for_user(f"{user}-files").write(f"m{number}.md", text, expected_version=None)
+            for each in (user, f"{user}-tools", f"{user}-files"):
                 await keeps.service(Indexer).settle(Scope(tenant, each))
             await keeps.service(Indexer).settle(memory.scope)
             async with Client(memory_server(lambda memory=memory: memory)) as mcp, http:
@@ -100,6 +121,13 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
                                 await service.search_memory(app_name="app", user_id=user, query=question)
                             ).memories
                             if each.content.parts
+                        ],
+                        "Pydantic AI": str((await pydantic_ai.run(question, deps=user)).output),
+                        "Pydantic AI's harness": [
+                            match.snippet
+                            for match in (
+                                await harness.for_user(f"{user}-files").search("", question, **bounds)
+                            ).matches
                         ],
                         "LangChain": [each.page_content for each in await retriever.ainvoke(question)],
                         "LangGraph": [each.value["text"] for each in await store.asearch((user,), query=question)],

@@ -31,6 +31,7 @@ from keeps.integrations.adk.memory import namespace_of
 from keeps.integrations.claude import KeepsAsyncMemoryTool
 from keeps.integrations.langgraph import KeepsStore
 from keeps.integrations.mcp import graph_server, memory_server
+from keeps.integrations.pydantic_ai_harness import KeepsMemoryStore
 from keeps_client import MemoryClient
 from tests.given import AGENTS, APPS, RUNS, TEXTS, USERS, VALUES, Given, Memories, Picker, same, shown
 from tests.serving import serving
@@ -50,6 +51,8 @@ class Doors:
         self.tools = KeepsTools(**place)
         self.service = KeepsMemoryService(**place)
         self.sessions = KeepsSessionService(**place)
+        self.notes = KeepsMemoryStore(**place)
+        self.pages: dict[tuple[str, str], str] = {}
         self.items: dict[tuple[str, str], dict[str, Any]] = {}
         self.files: dict[tuple[str, str], str] = {}
         self.observations: dict[str, list[str]] = {}
@@ -58,7 +61,7 @@ class Doors:
 
     async def close(self) -> None:
         await self.store.aclose()
-        for each in (self.tools, self.service, self.sessions):
+        for each in (self.tools, self.service, self.sessions, self.notes):
             await each.close()
 
     @asynccontextmanager
@@ -156,6 +159,14 @@ class Doors:
         self.files[user, path] = text
         await tool.close()
 
+    async def by_pydantic_ai(self, user: str) -> None:
+        """A file of the harness, which is written over."""
+        path, text = self.pick.some("main/MEMORY.md", "main/b.md"), "\n".join(self.pick.some(*TEXTS) for _ in "ab")
+        store = self.notes.for_user(user)
+        file = await store.read(path, max_chars=1)
+        await store.write(path, text, expected_version=file and file.version)
+        self.pages[user, path] = text
+
     async def by_graph_server(self, user: str) -> None:
         text = self.pick.some(*TEXTS)
         name = f"{user} 👩‍👩‍👧"
@@ -230,6 +241,11 @@ class Doors:
                 stored = await memory.find("claude", path.removeprefix("/memories/"))
                 assert stored is not None
                 assert stored.content == text or stored.value == {"text": text}
+        for (holder, path), text in self.pages.items():
+            if holder == user:
+                file = await self.notes.for_user(user).read(path, max_chars=1_000_000)
+                assert file is not None
+                assert file.content == text
         async with self.graph(user) as client:
             nodes = await client.call_tool("open_nodes", {"names": [f"{user} 👩‍👩‍👧"]})
         entities: Any = (nodes.structured_content or {})["entities"]
@@ -258,6 +274,7 @@ async def test_frameworks_lose_nothing(keeps: Keeps, tenant: str, seed: int, ove
             doors.by_adk_session,
             doors.by_langgraph,
             doors.by_claude,
+            doors.by_pydantic_ai,
             doors.by_graph_server,
         ]
         for _ in range(STEPS):

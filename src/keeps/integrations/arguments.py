@@ -60,6 +60,11 @@ class ToolArguments:
         }
         return cls(create_model(work.__name__, __config__=ConfigDict(protected_namespaces=()), **fields))
 
+    @property
+    def schema(self) -> Schema:
+        """The arguments as JSON schema."""
+        return self._schema
+
     def read(self, given: object) -> dict[str, Any]:
         """Return the arguments as the tool takes them, with defaults. Raises WrongArgumentsError."""
         try:

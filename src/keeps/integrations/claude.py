@@ -28,13 +28,12 @@ except ImportError as error:
 from keeps.base.text.forms import cut_at
 from keeps.engine import Keeps
 from keeps.integrations.claude_commands import NAMES, understood
+from keeps.integrations.files import CONTENT_TYPE, file_fields, find_file, in_folder, list_files, text_of
 from keeps.integrations.owners import Owners
 from keeps.integrations.sentences import FOR_OPERATORS, sentence
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Memory as Stored
-from keeps_client.models.common import MAX_LIMIT
-from keeps_client.values import MAX_CONTENT_CHARACTERS
 
 ROOT = "/memories"
 NAMESPACE = "claude"
@@ -175,7 +174,7 @@ class _Files:
         async def work(memory: Memory) -> str:
             held = await self._file(memory, place) if place else None
             if held is not None:
-                return _numbered(path, _text(held), view_range)
+                return _numbered(path, text_of(held), view_range)
             below = await self._below(memory, place)
             if place and not below:
                 raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
@@ -292,7 +291,7 @@ class _Files:
                 if not place or await self._below(memory, place, limit=1):
                     raise ToolError(f"The path {path} is not a file.")
                 raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
-            text, answer = change(_text(file))
+            text, answer = change(text_of(file))
             try:
                 await self._write(memory, place, text, version=file.version)
             except ConflictError:
@@ -301,26 +300,11 @@ class _Files:
         raise ToolError(f"The file {path} is being changed by others; view it and try again.")
 
     async def _file(self, memory: Memory, place: str) -> Stored | None:
-        page = await memory.list(filters=self._own({"key": {"eq": place}}), limit=1)
-        return page[0] if page else None
+        return await find_file(memory, self._namespace, place)
 
     async def _below(self, memory: Memory, place: str, limit: int = 0) -> list[Stored]:
         """Return the files below a folder by path: the first `limit`, or all if it is 0."""
-        range_ = {"gte": f"{place}/", "lt": f"{place}0"} if place else {"exists": True}  # "0" comes after "/"
-        filters = self._own({"key": range_})
-        files: list[Stored] = []
-        cursor: str | None = None
-        while True:
-            page = await memory.list(filters=filters, limit=limit or MAX_LIMIT, cursor=cursor)
-            files += page.items
-            cursor = page.next_cursor
-            if limit or cursor is None:
-                return files
-
-    def _own(self, wanted: dict[str, Any]) -> Any:
-        """Return a filter for the user's own files: private memories that they can see, none that others share."""
-        place = {"namespace": {"eq": self._namespace}, "visibility": {"eq": "private"}, "metadata.file": {"eq": True}}
-        return {**place, **wanted}
+        return await list_files(memory, self._namespace, in_folder(place), limit)
 
     async def _folders_are_none(self, memory: Memory, place: str) -> None:
         """Raise ToolError if a parent of the path is a file."""
@@ -331,15 +315,12 @@ class _Files:
                 raise ToolError(f"The path {ROOT}/{folder} is not a directory.")
 
     async def _write(self, memory: Memory, place: str, text: str, *, version: int) -> None:
-        """Store a file: as the text that recall searches, or as the memory's value if that is not possible."""
-        fits = bool(text.strip()) and len(text) <= MAX_CONTENT_CHARACTERS
         await memory.remember(
-            text if fits else text[:MAX_CONTENT_CHARACTERS].strip() or "(empty file)",
+            **file_fields(text),
             namespace=self._namespace,
             key=place,
-            value={} if fits else {"text": text},
             metadata={"file": True},
-            content_type="file",
+            content_type=CONTENT_TYPE,
             if_version=version,
         )
 
@@ -365,11 +346,6 @@ def _place(path: str) -> str:
     return "" if rest == "." else rest
 
 
-def _text(held: Stored) -> str:
-    value = held.value
-    return str(value["text"]) if isinstance(value, dict) and "text" in value else held.content
-
-
 def _numbered(path: str, text: str, view_range: Sequence[int] | None) -> str:
     lines = text.split("\n")
     if len(lines) > MOST_LINES:
@@ -390,7 +366,7 @@ def _listed(path: str, place: str, files: Sequence[Stored]) -> str:
         visible = next((count for count, part in enumerate(parts) if part.startswith(".")), len(parts))
         for depth in range(1, min(visible, LEVELS) + 1):
             is_file = depth == len(parts)
-            sizes[tuple(parts[:depth])] = _size(len(_text(file).encode("utf-8"))) if is_file else FOLDER_SIZE + "/"
+            sizes[tuple(parts[:depth])] = _size(len(text_of(file).encode("utf-8"))) if is_file else FOLDER_SIZE + "/"
     lines = [f"{FOLDER_SIZE}\t{path}"]
     for parts in sorted(sizes):
         size = sizes[parts]

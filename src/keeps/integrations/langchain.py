@@ -27,8 +27,9 @@ from pydantic import Field, PrivateAttr
 
 from keeps.engine import Keeps
 from keeps.integrations.owners import NOT_ALLOWED, Owners
+from keeps.integrations.transcripts import delete_session, read_entries
 from keeps_client.checked import validated
-from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
+from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import DocumentHits, NewTranscriptEntry, RecallResult
 
@@ -185,18 +186,12 @@ class KeepsChatMessageHistory(BaseChatMessageHistory):
 
     async def _read(self) -> list[BaseMessage]:
         async def work(memory: Memory) -> list[BaseMessage]:
-            part = await memory.get_transcript(self._app, self.session_id)
-            entries = list(part.entries)
-            while part.next_after is not None:
-                part = await memory.get_transcript(self._app, self.session_id, after=part.next_after)
-                entries += part.entries
+            entries, _ = await read_entries(memory, self._app, self.session_id)
             told: list[Any] = [each.entry for each in entries]
             return messages_from_dict(told)
 
         try:
             return await self._owners.ask(self._user_id, work)
-        except NotFoundError:
-            return []
         except (*NOT_ALLOWED, ValidationFailedError):
             raise
         except KeepsError as error:
@@ -227,10 +222,7 @@ class KeepsChatMessageHistory(BaseChatMessageHistory):
             await self._owners.ask(self._user_id, work)
 
     async def _clear(self) -> None:
-        try:
-            await self._owners.ask(self._user_id, lambda memory: memory.delete_transcript(self._app, self.session_id))
-        except NotFoundError:
-            return
+        await self._owners.ask(self._user_id, lambda memory: delete_session(memory, self._app, self.session_id))
 
 
 def _user_of(config: RunnableConfig | None) -> str | None:

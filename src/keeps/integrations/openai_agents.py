@@ -9,8 +9,6 @@ conversation, too, so that `recall` and `context` find it in other sessions.
 
 from __future__ import annotations
 
-import json
-import uuid
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -21,16 +19,12 @@ except ImportError as error:
     raise ImportError("keeps.integrations.openai_agents needs the SDK: pip install 'keeps[openai-agents]'") from error
 
 from keeps.engine import Keeps
-from keeps.integrations.owners import NOT_ALLOWED, Owners
-from keeps_client.checked import validated
-from keeps_client.errors import KeepsError, NotFoundError
+from keeps.integrations.owners import Owners, context_for, learn_from
+from keeps.integrations.transcripts import append_entries, delete_session, item_of, new_entry, read_entries
+from keeps_client.errors import NotFoundError
 from keeps_client.memory.whole import Memory
-from keeps_client.models import NewTranscriptEntry
 
 APP = "openai-agents"
-ITEMS_AT_ONCE, CHARACTERS_AT_ONCE = 500, 3_000_000
-"""Number of items that one write appends, and of their characters, below the limit of a request's body."""
-MESSAGES_AT_ONCE = 100
 Item = Any
 """An input item of the Responses API, as the SDK stores it."""
 
@@ -80,42 +74,26 @@ class KeepsSession(SessionABC):
         if most == 0:
             return []
         last = most if most is not None and most > 0 else None
-
-        async def read(memory: Memory) -> list[Item]:
-            part = await memory.get_transcript(self._app, self.session_id, last=last)
-            entries = list(part.entries)
-            while part.next_after is not None:
-                part = await memory.get_transcript(self._app, self.session_id, after=part.next_after)
-                entries += part.entries
-            return [_item(entry.entry) for entry in entries]
-
-        try:
-            return await self._owners.ask(self.user_id, read)
-        except NotFoundError:
-            return []
+        entries, _ = await self._owners.ask(
+            self.user_id, lambda memory: read_entries(memory, self._app, self.session_id, last=last)
+        )
+        return [item_of(entry) for entry in entries]
 
     async def add_items(self, items: list[Item]) -> None:
         """Append items, in order."""
         if not items:
             return
-        parts = _parts_of(
-            [validated(NewTranscriptEntry, {"entry_id": str(uuid.uuid4()), "entry": _text(item)}) for item in items]
-        )
-
-        async def append(memory: Memory) -> None:
-            for part in parts:
-                await memory.append_to_transcript(self._app, self.session_id, part, create=True)
-
-        await self._owners.ask(self.user_id, append)
-        if self._learn and (messages := _messages(items)):
-            await self._store(messages)
+        entries = [new_entry(item) for item in items]
+        await self._owners.ask(self.user_id, lambda memory: append_entries(memory, self._app, self.session_id, entries))
+        if self._learn:
+            await learn_from(self._owners, self.user_id, _messages(items), session_id=self.session_id)
 
     async def pop_item(self) -> Item | None:
         """Remove the newest item and return it; None if there is none."""
 
         async def remove(memory: Memory) -> Item | None:
             removed = await memory.remove_last_entry(self._app, self.session_id)
-            return None if removed.entry is None else _item(removed.entry.entry)
+            return None if removed.entry is None else item_of(removed.entry)
 
         try:
             return await self._owners.ask(self.user_id, remove)
@@ -124,29 +102,14 @@ class KeepsSession(SessionABC):
 
     async def clear_session(self) -> None:
         """Erase all items. What was learned from them stays; `forget` removes it."""
-
-        async def erase(memory: Memory) -> None:
-            await memory.delete_transcript(self._app, self.session_id)
-
-        try:
-            await self._owners.ask(self.user_id, erase)
-        except NotFoundError:
-            return
+        await self._owners.ask(self.user_id, lambda memory: delete_session(memory, self._app, self.session_id))
 
     async def context(self, message: str, *, budget_tokens: int = 2_000) -> str:
         """Return what is known for a message, as text for instructions; empty if memory is unavailable."""
-
-        async def read(memory: Memory) -> str:
-            context = await memory.context(message, session_id=self.session_id, budget_tokens=budget_tokens)
-            return context.prompt
-
-        try:
-            return await self._owners.ask(self.user_id, read)
-        except NOT_ALLOWED:
-            raise
-        except KeepsError as error:
-            self._owners.failed("context", error)
-            return ""
+        context = await context_for(
+            self._owners, self.user_id, message, session_id=self.session_id, budget_tokens=budget_tokens
+        )
+        return "" if context is None else context.prompt
 
     async def close(self) -> None:
         """Close what this object opened."""
@@ -158,41 +121,6 @@ class KeepsSession(SessionABC):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _store(self, messages: Sequence[dict[str, str]]) -> None:
-        async def store(memory: Memory) -> None:
-            for start in range(0, len(messages), MESSAGES_AT_ONCE):
-                await memory.store_exchange(messages[start : start + MESSAGES_AT_ONCE], session_id=self.session_id)
-
-        try:
-            await self._owners.ask(self.user_id, store)
-        except NOT_ALLOWED:
-            raise
-        except KeepsError as error:
-            self._owners.failed("store_exchange", error)
-
-
-def _text(item: Item) -> str:
-    """Return an item as JSON, which a database stores as it is: order of keys, numbers, and characters such as NUL."""
-    return json.dumps(item, ensure_ascii=True)
-
-
-def _parts_of(entries: Sequence[NewTranscriptEntry]) -> list[list[NewTranscriptEntry]]:
-    """Return the entries in parts that one write takes."""
-    parts: list[list[NewTranscriptEntry]] = []
-    characters = CHARACTERS_AT_ONCE
-    for entry in entries:
-        size = len(str(entry.entry))
-        characters += size
-        if characters > CHARACTERS_AT_ONCE or len(parts[-1]) == ITEMS_AT_ONCE:
-            parts.append([])
-            characters = size
-        parts[-1].append(entry)
-    return parts
-
-
-def _item(entry: Any) -> Item:
-    return json.loads(entry)
-
 
 def _messages(items: Sequence[Item]) -> list[dict[str, str]]:
     """Return what users and agents say in items; tools, reasoning and other items are left out."""
@@ -202,9 +130,7 @@ def _messages(items: Sequence[Item]) -> list[dict[str, str]]:
         if role in ("user", "assistant") and item.get("type", "message") == "message":
             content = item.get("content")
             parts = [content] if isinstance(content, str) else [_part(part) for part in content or ()]
-            text = "\n".join(part for part in parts if part.strip()).replace("\x00", "")
-            if text:
-                messages.append({"role": role, "content": text.encode("utf-8", "replace").decode()})
+            messages.append({"role": role, "content": "\n".join(part for part in parts if part.strip())})
     return messages
 
 

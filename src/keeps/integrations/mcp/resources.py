@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.prompts.base import Message, UserMessage
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, GetPromptResult, InputRequiredResult
 
-from keeps.integrations.arguments import memory_id_in, places_in
 from keeps.integrations.mcp.answers import sentence
-from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
+from keeps.integrations.memory_tools import WrongIdError, id_of
+from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
 
 MemoryOf = Callable[[], Memory]
@@ -67,7 +65,7 @@ async def _notes_text(memory: Memory, session_id: str) -> str:
 async def _read(uri: str, work: Any) -> str:
     try:
         return str(await work)
-    except (NotFoundError, ToolError):
+    except (NotFoundError, WrongIdError):
         raise ResourceNotFoundError(f"{uri} does not exist, or you may not read it") from None
     except KeepsError as error:
         raise ResourceError(sentence(error)) from None
@@ -89,19 +87,3 @@ def add_prompts(server: MCPServer[Any]) -> None:
                 " update_memory. Then list what you stored."
             )
         ]
-
-
-def id_of(text: str) -> UUID:
-    if found_id := memory_id_in(text.strip().removeprefix("memory://")):
-        return found_id
-    raise ToolError(f"memory_id: {text[:100]!r} is not an id. Use an id that recall or list_memories returned.")
-
-
-async def find_id(memory: Memory, text: str) -> UUID:
-    """Return the id of a memory that a model names by id or by namespace/key. Raises ToolError."""
-    if memory_id_in(text.strip().removeprefix("memory://")) is None:
-        for namespace, key in places_in(text):
-            with contextlib.suppress(ValidationFailedError):  # no memory has such a name
-                if held := await memory.find(namespace, key):
-                    return held.memory_id
-    return id_of(text)
