@@ -111,6 +111,7 @@ lint-style:
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/python tools/check_style.py
+	$(BIN)/skillsaw lint plugin
 
 lint-generated:
 	$(BIN)/python tools/make_sync.py --check

@@ -25,6 +25,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult, TextResourceContents
 
+import keeps as product
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.mcp import graph_server, memory_server
@@ -37,6 +38,7 @@ from keeps_client.models import NewKey
 from tests.conftest import until
 from tests.serving import JWT_SECRET, serving, token
 
+PLUGIN = Path(__file__).parents[2] / "plugin"
 DOCS = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
 DECLARED_CHARACTERS = 9_600
 """Of all declarations as JSON with spaces: 2,790 tokens of GPT-2's vocabulary where 9,176 characters were measured."""
@@ -591,12 +593,21 @@ async def test_the_example(environment: dict[str, str], monkeypatch: pytest.Monk
 
 
 def snippets() -> list[dict[str, Any]]:
-    """What the docs tell people to put into their clients."""
-    found: list[dict[str, Any]] = []
+    """What the docs tell people to put into their clients, and what the plugin does."""
+    plugin: dict[str, Any] = json.loads((PLUGIN / "mcp.json").read_text(encoding="utf-8"))
+    found = [*plugin["mcpServers"].values()]
     for block in re.findall(r"```json\n(.*?)```", DOCS, re.DOTALL):
         told = json.loads(block)
         found += [each for group in ("mcpServers", "servers", "mcp") for each in told.get(group, {}).values()]
     return found
+
+
+def test_plugin_names_tools_that_exist_and_this_version() -> None:
+    manifest = json.loads((PLUGIN / "plugin.json").read_text(encoding="utf-8"))
+    assert manifest["version"] == product.__version__
+    (skill,) = (PLUGIN / "skills").glob("*/SKILL.md")
+    calls = re.findall(r"[Cc]all `(\w+)`", skill.read_text(encoding="utf-8"))
+    assert {"remember", "recall"} <= set(calls) <= EVERY
 
 
 @pytest.mark.slow_step("a database of its own is made")
@@ -605,7 +616,7 @@ async def test_what_the_docs_put_into_clients_starts(
 ) -> None:
     monkeypatch.setenv("PATH", environment["PATH"])
     commands = [each for each in snippets() if "command" in each]
-    assert len(commands) >= 4
+    assert len(commands) >= 5
     for each in commands:
         command = each["command"] if isinstance(each["command"], list) else [each["command"], *each["args"]]
         parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment)
