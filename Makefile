@@ -59,7 +59,7 @@ $(FRAMEWORKS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/in
 	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/integrations/constraints.txt \
 	    --editable client --editable '.[adk,claude,langchain,langgraph,mcp,openai-agents]' langgraph langgraph-checkpoint-postgres langmem \
-	    langchain-tests 'psycopg[binary]' mem0ai mem0-cli basedpyright hypothesis pytest pytest-xdist
+	    langchain-tests 'psycopg[binary]' mem0ai mem0-cli hindsight-client basedpyright hypothesis pytest pytest-xdist
 	@touch $@
 
 test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own packages, in an environment of their own

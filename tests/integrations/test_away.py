@@ -85,6 +85,7 @@ AWAY_TO_A_READER = {
     "Claude": AWAY,
     "MCP": AWAY,
     "mem0": "503",
+    "Hindsight": "503",
 }
 AWAY_TO_A_WRITER = AWAY_TO_A_READER | dict.fromkeys(("LangGraph", "chat history"), "UnavailableError")
 
@@ -101,6 +102,11 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         async with httpx.AsyncClient(base_url=f"{broken.url}/mem0", headers={"X-User-ID": "alice"}) as http:
             answer = await http.post(path, json=body)
         return f"{len(answer.json()['results'])} results" if answer.is_success else str(answer.status_code)
+
+    async def of_hindsight(path: str, **body: Any) -> str:
+        async with httpx.AsyncClient(base_url=f"{broken.url}/hindsight/v1/default/banks/alice") as http:
+            answer = await http.post(path, json=body)
+        return str(answer.json()) if answer.is_success else str(answer.status_code)
 
     async def of_mcp(tool: str, **arguments: Any) -> str:
         async with Client(memory_server(lambda: keeps.memory(Scope("default", "alice")))) as client:
@@ -125,6 +131,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         "Claude": lambda: of_claude(command="view"),
         "MCP": lambda: of_mcp("recall", query="hens"),
         "mem0": lambda: of_mem0("/v3/memories/search/", query="hens", threshold=0),
+        "Hindsight": lambda: of_hindsight("/memories/recall", query="hens"),
     }
     said = Event(author="user", content=types.Content(role="user", parts=[types.Part(text=HENS)]))
 
@@ -141,6 +148,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         "Claude": lambda: of_claude(command="create", file_text=HENS),
         "MCP": lambda: of_mcp("remember", content=HENS),
         "mem0": lambda: of_mem0("/v3/memories/add/", messages=HENS, infer=False),
+        "Hindsight": lambda: of_hindsight("/memories", items=[{"content": HENS}]),
     }
     empty = await answers(reads)
     broken.kill()

@@ -13,6 +13,7 @@ import pytest
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 from google.genai import types
+from hindsight_client import Hindsight
 from mcp import Client
 from mem0 import AsyncMemoryClient
 
@@ -71,6 +72,7 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
     asked = 0
     async with serving(keeps, auth="keys", reads_per_minute=1_000_000) as mem0_url, KeepsStore(**place) as store:
         mem0 = await asyncio.to_thread(lambda: AsyncMemoryClient(api_key=key, host=f"{mem0_url}/mem0"))
+        hindsight = Hindsight(base_url=f"{mem0_url}/hindsight", api_key=key)
         for person in _people():
             user, texts = person["user"], person["texts"]
             memory = keeps.memory(Scope(tenant, user))
@@ -107,6 +109,7 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
                             each["memory"]
                             for each in (await mem0.search(question, filters={"user_id": user}))["results"]
                         ],
+                        "Hindsight": [each.text for each in (await hindsight.arecall(user, question)).results],
                     }
                     if asked < FROM_SHELL:
                         told["command line"] = [
@@ -118,6 +121,7 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
                         if not any(text in answer for text in answers):
                             missed.setdefault(door, []).append(f"{question} ({answers[0]})")
         await mem0.async_client.aclose()
+        await hindsight.aclose()
     assert asked == QUESTIONS
     assert len(missed.pop("context", [])) <= QUESTIONS - LEAST_IN_CONTEXT
     assert missed == {}

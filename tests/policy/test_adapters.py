@@ -17,7 +17,18 @@ from keeps.engine import Keeps
 from keeps.integrations.owners import Owners
 from keeps_client.errors import UnavailableError
 
-NO_PACKAGE = ("arguments", "budgets", "claude_commands", "mem0", "openai_proxy", "owners", "sentences")
+NO_PACKAGE = (
+    "arguments",
+    "budgets",
+    "claude_commands",
+    "hindsight",
+    "mem0",
+    "openai_proxy",
+    "owners",
+    "product_api",
+    "sentences",
+    "storable",
+)
 ADAPTERS = [each.name for each in iter_modules(keeps.integrations.__path__) if each.name not in NO_PACKAGE]
 
 

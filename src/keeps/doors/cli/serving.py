@@ -191,10 +191,11 @@ class Application:
 
 
 def other_protocols(settings: Settings, *, console: bool = False) -> list[Mount]:
-    """Return mem0's API, the other protocols that are installed or configured, and the pages of the console."""
+    """Return other products' APIs, the other protocols that are installed or configured, and the console's pages."""
+    from keeps.integrations.hindsight import HindsightMount
     from keeps.integrations.mem0 import Mem0Mount
 
-    protocols: list[Mount] = [Mem0Mount()]
+    protocols: list[Mount] = [Mem0Mount(), HindsightMount()]
     if find_spec("mcp") is not None:
         from keeps.integrations.mcp.http import McpMount
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -20,12 +19,12 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from keeps.engine import Keeps
 from keeps.integrations.owners import Owners, place_of
+from keeps.integrations.storable import storable
 from keeps_client.checked import validated
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Appended, NewTranscriptEntry, Transcript, TranscriptInfo
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _STALE = "The session has been modified in storage since it was loaded; get it again before you append more events."
 
 
@@ -211,7 +210,7 @@ def _storable(value: object) -> Any:
 def _mended(value: Any) -> Any:
     match value:
         case str():
-            return _UNSTORABLE.sub("\ufffd", value)
+            return storable(value)
         case dict():
             return {_mended(key): _mended(inner) for key, inner in value.items()}
         case list() | tuple():
