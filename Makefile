@@ -58,7 +58,7 @@ $(FRAMEWORKS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/in
 	@$(PYTHON) -m venv $(FRAMEWORKS) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS) 2>/dev/null || \
 	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/integrations/constraints.txt \
-	    --editable client --editable '.[adk,claude,langchain,langgraph,mcp,openai-agents]' langgraph langgraph-checkpoint-postgres langmem \
+	    --editable client --editable '.[adk,claude,langchain,langgraph,llama-index,mcp,openai-agents]' langgraph langgraph-checkpoint-postgres langmem \
 	    langchain-tests 'psycopg[binary]' mem0ai mem0-cli hindsight-client basedpyright hypothesis pytest pytest-xdist
 	@touch $@
 

@@ -16,6 +16,7 @@ from anthropic.lib.tools import ToolError
 from google.adk.events import Event
 from google.genai import types
 from langchain_core.messages import HumanMessage
+from llama_index.core.llms import ChatMessage
 from mcp import Client
 
 from keeps.base.scope import Scope
@@ -26,6 +27,7 @@ from keeps.integrations.adk import KeepsMemoryService, KeepsSessionService
 from keeps.integrations.claude import KeepsAsyncMemoryTool
 from keeps.integrations.langchain import KeepsChatMessageHistory, KeepsRetriever
 from keeps.integrations.langgraph import KeepsStore
+from keeps.integrations.llama_index import KeepsMemoryBlock
 from keeps.integrations.mcp import memory_server
 from keeps.store.db.embedded import EmbeddedPostgres, inspect_home
 from keeps_client.errors import UnavailableError
@@ -82,12 +84,14 @@ AWAY_TO_A_READER = {
     "LangGraph": "None",
     "LangChain": "0 documents",
     "chat history": "0 messages",
+    "LlamaIndex": "0 characters",
     "Claude": AWAY,
     "MCP": AWAY,
     "mem0": "503",
     "Hindsight": "503",
 }
 AWAY_TO_A_WRITER = AWAY_TO_A_READER | dict.fromkeys(("LangGraph", "chat history"), "UnavailableError")
+AWAY_TO_A_WRITER |= {"LlamaIndex": "0 messages"}
 
 
 async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken) -> None:
@@ -95,7 +99,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
     alices: dict[str, Any] = {"keeps": keeps, "user_id": "alice"}
     adk, sessions, store = KeepsMemoryService(keeps), KeepsSessionService(keeps), KeepsStore(**alices)
     retriever, history = KeepsRetriever(**alices), KeepsChatMessageHistory("said", **alices)
-    claude = KeepsAsyncMemoryTool(**alices)
+    claude, block = KeepsAsyncMemoryTool(**alices), KeepsMemoryBlock(**alices)
     path = "/memories/hens.txt"
 
     async def of_mem0(path: str, **body: Any) -> str:
@@ -128,6 +132,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         "LangGraph": lambda: store.aget(("notes",), "hens"),
         "LangChain": lambda: counted(retriever.ainvoke("hens"), "documents"),
         "chat history": lambda: counted(history.aget_messages(), "messages"),
+        "LlamaIndex": lambda: counted(block.aget([ChatMessage("hens")]), "characters"),
         "Claude": lambda: of_claude(command="view"),
         "MCP": lambda: of_mcp("recall", query="hens"),
         "mem0": lambda: of_mem0("/v3/memories/search/", query="hens", threshold=0),
@@ -140,11 +145,17 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         await adk.add_events_to_memory(app_name="app", user_id="alice", events=[said], session_id="s")
         return f"{1 - (adk.failures['add_events_to_memory'] - before)} entries"
 
+    async def put() -> str:
+        before = block.failures["aput"]
+        await block.aput([ChatMessage(HENS)])
+        return f"{1 - (block.failures['aput'] - before)} messages"
+
     writes: dict[str, Callable[[], Awaitable[object]]] = {
         "ADK": added,
         "ADK's sessions": lambda: sessions.create_session(app_name="app", user_id="alice", session_id="s"),
         "LangGraph": lambda: store.aput(("notes",), "hens", {"text": HENS}),
         "chat history": lambda: history.aadd_messages([HumanMessage(HENS)]),
+        "LlamaIndex": put,
         "Claude": lambda: of_claude(command="create", file_text=HENS),
         "MCP": lambda: of_mcp("remember", content=HENS),
         "mem0": lambda: of_mem0("/v3/memories/add/", messages=HENS, infer=False),
@@ -161,7 +172,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
     assert [name for name in reads if found[name] == empty[name]] == ["MCP"], "each finds what is there now"
     for each in (adk, sessions, claude):
         await each.close()
-    for each in (store, retriever, history):
+    for each in (store, retriever, history, block):
         await each.aclose()
     await again.close()
 

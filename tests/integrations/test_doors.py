@@ -14,6 +14,7 @@ from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 from google.genai import types
 from hindsight_client import Hindsight
+from llama_index.core.llms import ChatMessage
 from mcp import Client
 from mem0 import AsyncMemoryClient
 
@@ -22,6 +23,7 @@ from keeps.engine import Keeps
 from keeps.integrations.adk import KeepsMemoryService, KeepsTools
 from keeps.integrations.langchain import KeepsRetriever
 from keeps.integrations.langgraph import KeepsStore
+from keeps.integrations.llama_index import KeepsMemoryBlock
 from keeps.integrations.mcp import memory_server
 from keeps.memory.indexing.service import Indexer
 from keeps_client import MemoryClient
@@ -77,7 +79,7 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
             user, texts = person["user"], person["texts"]
             memory = keeps.memory(Scope(tenant, user))
             http = MemoryClient(server_url, tenant_id=tenant, user_id=user)
-            retriever = KeepsRetriever(**place, user_id=user)
+            retriever, block = KeepsRetriever(**place, user_id=user), KeepsMemoryBlock(**place, user_id=user)
             context = _context_of(f"{user}-tools", "app")
             events = [Event(author="user", content=types.UserContent(text)) for text in texts]
             await memory.remember_many([{"content": text} for text in texts], index="now")
@@ -104,6 +106,7 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
                             if each.content.parts
                         ],
                         "LangChain": [each.page_content for each in await retriever.ainvoke(question)],
+                        "LlamaIndex": await block.aget([ChatMessage(question)]),
                         "LangGraph": [each.value["text"] for each in await store.asearch((user,), query=question)],
                         "mem0": [
                             each["memory"]
@@ -123,5 +126,6 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
         await mem0.async_client.aclose()
         await hindsight.aclose()
     assert asked == QUESTIONS
-    assert len(missed.pop("context", [])) <= QUESTIONS - LEAST_IN_CONTEXT
+    for door in ("context", "LlamaIndex"):
+        assert len(missed.pop(door, [])) <= QUESTIONS - LEAST_IN_CONTEXT, door
     assert missed == {}

@@ -28,6 +28,7 @@ NO_PACKAGE = (
     "product_api",
     "sentences",
     "storable",
+    "turns",
 )
 ADAPTERS = [each.name for each in iter_modules(keeps.integrations.__path__) if each.name not in NO_PACKAGE]
 

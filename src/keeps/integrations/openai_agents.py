@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 try:
@@ -22,6 +22,7 @@ except ImportError as error:
 
 from keeps.engine import Keeps
 from keeps.integrations.owners import NOT_ALLOWED, Owners
+from keeps.integrations.turns import Turn, store_turns, turns_of
 from keeps_client.checked import validated
 from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
@@ -30,7 +31,6 @@ from keeps_client.models import NewTranscriptEntry
 APP = "openai-agents"
 ITEMS_AT_ONCE, CHARACTERS_AT_ONCE = 500, 3_000_000
 """Number of items that one write appends, and of their characters, below the limit of a request's body."""
-MESSAGES_AT_ONCE = 100
 Item = Any
 """An input item of the Responses API, as the SDK stores it."""
 
@@ -107,8 +107,8 @@ class KeepsSession(SessionABC):
                 await memory.append_to_transcript(self._app, self.session_id, part, create=True)
 
         await self._owners.ask(self.user_id, append)
-        if self._learn and (messages := _messages(items)):
-            await self._store(messages)
+        if self._learn and (turns := turns_of(_messages(items))):
+            await self._store(turns)
 
     async def pop_item(self) -> Item | None:
         """Remove the newest item and return it; None if there is none."""
@@ -158,13 +158,9 @@ class KeepsSession(SessionABC):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _store(self, messages: Sequence[dict[str, str]]) -> None:
-        async def store(memory: Memory) -> None:
-            for start in range(0, len(messages), MESSAGES_AT_ONCE):
-                await memory.store_exchange(messages[start : start + MESSAGES_AT_ONCE], session_id=self.session_id)
-
+    async def _store(self, turns: Sequence[Turn]) -> None:
         try:
-            await self._owners.ask(self.user_id, store)
+            await self._owners.ask(self.user_id, lambda memory: store_turns(memory, turns, self.session_id))
         except NOT_ALLOWED:
             raise
         except KeepsError as error:
@@ -194,18 +190,14 @@ def _item(entry: Any) -> Item:
     return json.loads(entry)
 
 
-def _messages(items: Sequence[Item]) -> list[dict[str, str]]:
-    """Return what users and agents say in items; tools, reasoning and other items are left out."""
-    messages: list[dict[str, str]] = []
+def _messages(items: Sequence[Item]) -> Iterator[tuple[str, str]]:
+    """Yield the roles and texts of messages in items; tools, reasoning and other items are left out."""
     for item in items:
         role = item.get("role") if isinstance(item, dict) else None
         if role in ("user", "assistant") and item.get("type", "message") == "message":
             content = item.get("content")
             parts = [content] if isinstance(content, str) else [_part(part) for part in content or ()]
-            text = "\n".join(part for part in parts if part.strip()).replace("\x00", "")
-            if text:
-                messages.append({"role": role, "content": text.encode("utf-8", "replace").decode()})
-    return messages
+            yield role, "\n".join(part for part in parts if part.strip())
 
 
 def _part(part: Any) -> str:
