@@ -22,6 +22,7 @@ NO_PACKAGE = (
     "budgets",
     "claude_commands",
     "hindsight",
+    "lines",
     "mem0",
     "openai_proxy",
     "owners",
