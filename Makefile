@@ -17,7 +17,7 @@ FRAMEWORKS := .venv-integrations
 FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
 
 # Frameworks whose dependencies conflict with those of the others: each has an environment and a verb of its own.
-APART := hermes
+APART := crewai hermes
 APART_STAMPS := $(APART:%=.venv-%/.installed)
 
 RELEASE := .venv-release
