@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-from examples.hindsight_client import main
+from examples.hindsight_bank import main
 from hindsight_client import Hindsight
 from hindsight_client_api.exceptions import ApiException
 
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
+from tests.cli.test_cli import Cli
+from tests.cli.test_service import Served
 from tests.integrations.test_mem0 import key_of
 from tests.serving import serving
 
@@ -66,6 +73,19 @@ async def contents(keeps: Keeps, tenant: str, user: str) -> list[str]:
 
 async def test_the_example(client: Hindsight) -> None:
     assert await main(client) == ["alice: ['Alice keeps two hens called Ada and Grace.']", "bob: []"]
+
+
+@pytest.mark.slow_step("a server and its command line, in processes of their own")
+def test_example_against_keeps_serve(made_home: Callable[..., Path]) -> None:
+    cli = Cli(made_home("hindsight"))
+    key = json.loads(cli("keys", "create", "hindsight", "--role", "admin", "--json").stdout)["secret"]
+    served = Served(cli, "--auth", "keys")
+    environment = {**os.environ, "HINDSIGHT_API_KEY": key, "PYTHONPATH": os.getcwd()}
+    command = [sys.executable, "examples/hindsight_bank.py", f"{served.url}/hindsight"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    served.stop()
+    lines = ["alice: ['Alice keeps two hens called Ada and Grace.']", "bob: []"]
+    assert done.stdout.splitlines() == lines, done.stderr
 
 
 async def test_bank_is_created_and_changed(client: Hindsight) -> None:
@@ -298,6 +318,14 @@ async def test_rates_are_those_of_the_bank(keeps: Keeps, key: str) -> None:
         assert caught.value.status == 429
         assert int((caught.value.headers or {})["Retry-After"]) >= 1
         await client.aretain("bob", CELLO)
+        await client.aclose()
+
+
+async def test_refused_calls_count_for_the_credentials(keeps: Keeps, tenant: str) -> None:
+    own = await key_of(keeps, tenant, user="alice")
+    async with serving(keeps, auth="keys", writes_per_minute=2) as url:
+        client = Hindsight(base_url=f"{url}/hindsight", api_key=own, max_attempts=1)
+        assert [await status_of(client.aretain("bob", CELLO)) for _ in range(3)] == [403, 403, 429]
         await client.aclose()
 
 

@@ -86,7 +86,11 @@ class ProductMount(Mount):
         path = path_below(self.paths[0], request)
         reads = self.reads(method, path)
         role: RoleName = "reader" if reads else "writer"
-        payer = self.payer(caller, path)
+        try:
+            payer = self.payer(caller, path)
+        except ForbiddenError:
+            await admit(self._rates, caller, role, reads=reads)  # refused calls count, too
+            raise
         if payer is not None:
             request.scope["keeps.allowance"] = await admit(self._rates, payer, role, reads=reads)
         require(caller, role)

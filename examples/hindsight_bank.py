@@ -1,7 +1,7 @@
 """A program written for Hindsight, with Keeps behind it: only the address and the key change.
 
 keeps keys create hindsight --role admin && keeps serve --auth keys  # in another terminal
-pip install hindsight-client && HINDSIGHT_API_KEY=keeps_… python examples/hindsight_client.py
+pip install hindsight-client && HINDSIGHT_API_KEY=keeps_… python examples/hindsight_bank.py
 """
 
 from __future__ import annotations
