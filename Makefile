@@ -15,16 +15,17 @@ CELLS ?= tests/contract tests/conversations tests/transfer tests/webhooks tests/
 
 FRAMEWORKS := .venv-integrations
 FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
-# Strands needs older packages than the other frameworks.
-STRANDS := .venv-strands
-STRANDS_STAMP := $(STRANDS)/.installed
+
+# Frameworks whose dependencies conflict with those of the others: each has an environment and a verb of its own.
+APART := crewai hermes strands
+APART_STAMPS := $(APART:%=.venv-%/.installed)
 
 RELEASE := .venv-release
 RELEASE_STAMP := $(RELEASE)/.installed
 
 JS_STAMP := client-js/node_modules/.installed
 
-.PHONY: install demo test test-load test-models test-cells test-integrations test-js test-pages browser lint check format site \
+.PHONY: install demo test test-load test-models test-cells test-integrations $(APART:%=test-%) test-js test-pages browser lint check format site \
     release bench clean lint-style lint-generated lint-types lint-test-types lint-imports
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
@@ -61,24 +62,26 @@ $(FRAMEWORKS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/in
 	@$(PYTHON) -m venv $(FRAMEWORKS) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS) 2>/dev/null || \
 	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/integrations/constraints.txt \
-	    --editable client --editable '.[adk,agent-framework,claude,langchain,langgraph,mcp,openai-agents,pydantic-ai-harness]' langgraph \
-	    langgraph-checkpoint-postgres langmem langchain-tests 'psycopg[binary]' mem0ai mem0-cli basedpyright hypothesis pytest pytest-xdist
+	    --editable client --editable '.[adk,agent-framework,claude,langchain,langgraph,llama-index,mcp,openai-agents,pydantic-ai-harness]' langgraph \
+	    langgraph-checkpoint-postgres langmem langchain-tests 'psycopg[binary]' mem0ai mem0-cli hindsight-client basedpyright hypothesis pytest \
+	    pytest-xdist
 	@touch $@
 
-$(STRANDS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/integrations/constraints-strands.txt
-	@$(PYTHON) -m venv $(STRANDS) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(STRANDS) 2>/dev/null || \
-	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(STRANDS)
-	$(STRANDS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/integrations/constraints-strands.txt \
-	    --editable client --editable '.[mcp,strands]' basedpyright hypothesis pytest pytest-xdist
-	@touch $@
-
-test-integrations: $(FRAMEWORKS_STAMP) $(STRANDS_STAMP)  ## adapters against the frameworks' own packages, in environments of their own
+test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own packages, in an environment of their own
 	$(FRAMEWORKS)/bin/python -m basedpyright -p tests/integrations
 	$(FRAMEWORKS)/bin/python -m pytest -W error -p no:asyncio -o faulthandler_timeout=600 -n $(PROCESSES) --dist worksteal \
 	    tests/integrations $(ARGS)
-	$(STRANDS)/bin/python -m basedpyright -p tests/integrations/pyrightconfig-strands.json
-	$(STRANDS)/bin/python -m pytest -W error -p no:asyncio -o faulthandler_timeout=600 -n $(PROCESSES) --dist worksteal \
-	    tests/integrations/test_strands.py $(ARGS)
+
+$(APART_STAMPS): .venv-%/.installed: $(BIN)/python pyproject.toml client/pyproject.toml tests/%/constraints.txt
+	@$(PYTHON) -m venv .venv-$* 2>/dev/null || $(PYTHON) -m virtualenv --quiet .venv-$* 2>/dev/null || \
+	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/$*/constraints.txt \
+	    --editable client --editable '.[$*]' basedpyright hypothesis pytest pytest-xdist
+	@touch $@
+
+$(APART:%=test-%): test-%: .venv-%/.installed  ## the adapter against the framework's own package, in an environment of its own
+	.venv-$*/bin/python -m basedpyright -p tests/$*
+	.venv-$*/bin/python -m pytest -W error -p no:asyncio -n 0 tests/$* $(ARGS)
 
 $(JS_STAMP): client-js/package.json client-js/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or later, then try again" >&2; exit 1; }
@@ -154,4 +157,4 @@ bench: $(STAMP)  ## speed beside a floor of the same run; quality where DATA hol
 	@if [ -f $(DATA)/benchlib.py ]; then $(BIN)/python -m benchmarks quality --data $(DATA); else echo "no scorers in DATA=$(DATA): quality left out"; fi
 
 clean:  ## remove what the verbs above made
-	rm -rf $(VENV) $(FRAMEWORKS) $(STRANDS) client-js/node_modules client-js/dist client-js/build .cache site .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(FRAMEWORKS) $(APART:%=.venv-%) client-js/node_modules client-js/dist client-js/build .cache site .ruff_cache .import_linter_cache

@@ -42,9 +42,11 @@ from tests.embedding import SwitchedEmbedder
 from tests.scripted_llm import script, scripted
 from tests.serving import JWT_SECRET, serving
 
-FRAMEWORKS = bool(find_spec("google") and find_spec("google.adk"))
-collect_ignore = [] if FRAMEWORKS or find_spec("strands") else ["integrations"]
-"""Frameworks have environments of their own: `make test-integrations`."""
+collect_ignore = [] if find_spec("google") and find_spec("google.adk") else ["integrations"]
+"""Frameworks have an environment of their own: `make test-integrations`."""
+APART = {"crewai": "crewai", "hermes": "hermes_cli", "strands": "strands"}
+"""Folders of frameworks with an environment each, and the package that it has: `make test-crewai` and others."""
+collect_ignore += [folder for folder, package in APART.items() if find_spec(package) is None]
 if find_spec("playwright") is None:
     collect_ignore.append("browser")  # its packages come with `make browser`
 __all__ = ["script", "scripted"]
@@ -56,7 +58,7 @@ RETRY = bool(os.environ.get("KEEPS_TEST_RETRY"))
 RAM_DISK, RAM_DISK_BYTES = Path("/dev/shm"), 6 << 30
 END_SECONDS = 120
 """Limit for the end of a run: its fixtures, and the threads that they leave."""
-MEANING = ("ai", "browser", "context", "documents", "integrations", "pages", "recall")
+MEANING = ("ai", "browser", "context", "crewai", "documents", "hermes", "integrations", "pages", "recall")
 """Folders whose tests use the real embedding model. Elsewhere the marker `meaning` does."""
 LONGEST_FIRST = ("server", "transfer", "faults", "lifecycle", "cli")
 """Folders with the longest tests: started last, one of them would run on while the other processors rest."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from keeps.engine import Keeps
-
-collect_ignore = [] if find_spec("strands") else ["test_strands.py"]
-"""Strands needs older packages than others, so it has an environment of its own: `make test-integrations`."""
 
 
 @pytest.fixture(params=["in process", "over HTTP"])

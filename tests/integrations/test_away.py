@@ -17,6 +17,7 @@ from anthropic.lib.tools import ToolError
 from google.adk.events import Event
 from google.genai import types
 from langchain_core.messages import HumanMessage
+from llama_index.core.llms import ChatMessage
 from mcp import Client
 from pydantic_ai.exceptions import ToolFailed
 
@@ -29,6 +30,7 @@ from keeps.integrations.agent_framework import KeepsHistoryProvider
 from keeps.integrations.claude import KeepsAsyncMemoryTool
 from keeps.integrations.langchain import KeepsChatMessageHistory, KeepsRetriever
 from keeps.integrations.langgraph import KeepsStore
+from keeps.integrations.llama_index import KeepsMemoryBlock
 from keeps.integrations.mcp import memory_server
 from keeps.integrations.memory_tools import model_tools
 from keeps.integrations.owners import Owners
@@ -88,14 +90,17 @@ AWAY_TO_A_READER = {
     "LangGraph": "None",
     "LangChain": "0 documents",
     "chat history": "0 messages",
+    "LlamaIndex": "0 characters",
     "Claude": AWAY,
     "MCP": AWAY,
     "tools": AWAY,
     "files": AWAY,
     "Agent Framework": "UnavailableError",
     "mem0": "503",
+    "Hindsight": "503",
 }
 AWAY_TO_A_WRITER = AWAY_TO_A_READER | dict.fromkeys(("LangGraph", "chat history"), "UnavailableError")
+AWAY_TO_A_WRITER |= {"LlamaIndex": "0 messages"}
 
 
 async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken) -> None:
@@ -103,7 +108,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
     alices: dict[str, Any] = {"keeps": keeps, "user_id": "alice"}
     adk, sessions, store = KeepsMemoryService(keeps), KeepsSessionService(keeps), KeepsStore(**alices)
     retriever, history = KeepsRetriever(**alices), KeepsChatMessageHistory("said", **alices)
-    claude = KeepsAsyncMemoryTool(**alices)
+    claude, block = KeepsAsyncMemoryTool(**alices), KeepsMemoryBlock(**alices)
     sessions_of_agents = KeepsHistoryProvider(**alices)
     files, owners = KeepsMemoryStore(**alices), Owners(keeps)
     path = "/memories/hens.txt"
@@ -123,6 +128,11 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         async with httpx.AsyncClient(base_url=f"{broken.url}/mem0", headers={"X-User-ID": "alice"}) as http:
             answer = await http.post(path, json=body)
         return f"{len(answer.json()['results'])} results" if answer.is_success else str(answer.status_code)
+
+    async def of_hindsight(path: str, **body: Any) -> str:
+        async with httpx.AsyncClient(base_url=f"{broken.url}/hindsight/v1/default/banks/alice") as http:
+            answer = await http.post(path, json=body)
+        return str(answer.json()) if answer.is_success else str(answer.status_code)
 
     async def of_mcp(tool: str, **arguments: Any) -> str:
         async with Client(memory_server(lambda: keeps.memory(Scope("default", "alice")))) as client:
@@ -144,12 +154,14 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         "LangGraph": lambda: store.aget(("notes",), "hens"),
         "LangChain": lambda: counted(retriever.ainvoke("hens"), "documents"),
         "chat history": lambda: counted(history.aget_messages(), "messages"),
+        "LlamaIndex": lambda: counted(block.aget([ChatMessage("hens")]), "characters"),
         "Claude": lambda: of_claude(command="view"),
         "MCP": lambda: of_mcp("recall", query="hens"),
         "tools": lambda: of_tool("recall", query="hens"),
         "files": lambda: of_files(files.list_paths(limit=10)),
         "Agent Framework": lambda: counted(sessions_of_agents.get_messages("s"), "messages"),
         "mem0": lambda: of_mem0("/v3/memories/search/", query="hens", threshold=0),
+        "Hindsight": lambda: of_hindsight("/memories/recall", query="hens"),
     }
     said = Event(author="user", content=types.Content(role="user", parts=[types.Part(text=HENS)]))
 
@@ -158,17 +170,24 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
         await adk.add_events_to_memory(app_name="app", user_id="alice", events=[said], session_id="s")
         return f"{1 - (adk.failures['add_events_to_memory'] - before)} entries"
 
+    async def put() -> str:
+        before = block.failures["aput"]
+        await block.aput([ChatMessage(HENS)])
+        return f"{1 - (block.failures['aput'] - before)} messages"
+
     writes: dict[str, Callable[[], Awaitable[object]]] = {
         "ADK": added,
         "ADK's sessions": lambda: sessions.create_session(app_name="app", user_id="alice", session_id="s"),
         "LangGraph": lambda: store.aput(("notes",), "hens", {"text": HENS}),
         "chat history": lambda: history.aadd_messages([HumanMessage(HENS)]),
+        "LlamaIndex": put,
         "Claude": lambda: of_claude(command="create", file_text=HENS),
         "MCP": lambda: of_mcp("remember", content=HENS),
         "tools": lambda: of_tool("remember", content=HENS),
         "files": lambda: of_files(files.write("hens.md", HENS, expected_version=None)),
         "Agent Framework": lambda: sessions_of_agents.save_messages("s", [Message("user", [HENS])]),
         "mem0": lambda: of_mem0("/v3/memories/add/", messages=HENS, infer=False),
+        "Hindsight": lambda: of_hindsight("/memories", items=[{"content": HENS}]),
     }
     empty = await answers(reads)
     broken.kill()
@@ -181,7 +200,7 @@ async def test_each_adapter_while_the_database_is_dead_and_after(broken: Broken)
     assert [name for name in reads if found[name] == empty[name]] == ["MCP"], "each finds what is there now"
     for each in (adk, sessions, claude, files, sessions_of_agents, owners):
         await each.close()
-    for each in (store, retriever, history):
+    for each in (store, retriever, history, block):
         await each.aclose()
     await again.close()
 

@@ -13,6 +13,8 @@ import pytest
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 from google.genai import types
+from hindsight_client import Hindsight
+from llama_index.core.llms import ChatMessage
 from mcp import Client
 from mem0 import AsyncMemoryClient
 from pydantic_ai import Agent
@@ -24,6 +26,7 @@ from keeps.engine import Keeps
 from keeps.integrations.adk import KeepsMemoryService, KeepsTools
 from keeps.integrations.langchain import KeepsRetriever
 from keeps.integrations.langgraph import KeepsStore
+from keeps.integrations.llama_index import KeepsMemoryBlock
 from keeps.integrations.mcp import memory_server
 from keeps.integrations.pydantic_ai import KeepsToolset
 from keeps.integrations.pydantic_ai_harness import KeepsMemoryStore
@@ -91,11 +94,12 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
     asked = 0
     async with serving(keeps, auth="keys", reads_per_minute=1_000_000) as mem0_url, KeepsStore(**place) as store:
         mem0 = await asyncio.to_thread(lambda: AsyncMemoryClient(api_key=key, host=f"{mem0_url}/mem0"))
+        hindsight = Hindsight(base_url=f"{mem0_url}/hindsight", api_key=key)
         for person in _people():
             user, texts = person["user"], person["texts"]
             memory = keeps.memory(Scope(tenant, user))
             http = MemoryClient(server_url, tenant_id=tenant, user_id=user)
-            retriever = KeepsRetriever(**place, user_id=user)
+            retriever, block = KeepsRetriever(**place, user_id=user), KeepsMemoryBlock(**place, user_id=user)
             context = _context_of(f"{user}-tools", "app")
             events = [Event(author="user", content=types.UserContent(text)) for text in texts]
             await memory.remember_many([{"content": text} for text in texts], index="now")
@@ -130,11 +134,13 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
                             ).matches
                         ],
                         "LangChain": [each.page_content for each in await retriever.ainvoke(question)],
+                        "LlamaIndex": await block.aget([ChatMessage(question)]),
                         "LangGraph": [each.value["text"] for each in await store.asearch((user,), query=question)],
                         "mem0": [
                             each["memory"]
                             for each in (await mem0.search(question, filters={"user_id": user}))["results"]
                         ],
+                        "Hindsight": [each.text for each in (await hindsight.arecall(user, question)).results],
                     }
                     if asked < FROM_SHELL:
                         told["command line"] = [
@@ -146,6 +152,8 @@ async def test_every_door_tells_the_right_answer(keeps: Keeps, server_url: str, 
                         if not any(text in answer for text in answers):
                             missed.setdefault(door, []).append(f"{question} ({answers[0]})")
         await mem0.async_client.aclose()
+        await hindsight.aclose()
     assert asked == QUESTIONS
-    assert len(missed.pop("context", [])) <= QUESTIONS - LEAST_IN_CONTEXT
+    for door in ("context", "LlamaIndex"):
+        assert len(missed.pop(door, [])) <= QUESTIONS - LEAST_IN_CONTEXT, door
     assert missed == {}

@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": tempfile.mkdtemp()}  # read when mem0 is imported
 
+from hindsight_client import Hindsight
 from mem0 import AsyncMemoryClient
 
 from keeps.base.scope import Scope
@@ -43,9 +44,9 @@ Place = dict[str, Any]
 class Doors:
     """What frameworks do with the memories of a tenant, and a plain model of what they stored."""
 
-    def __init__(self, keeps: Keeps, tenant: str, seed: int, mem0: Any, place: Place) -> None:
+    def __init__(self, keeps: Keeps, tenant: str, seed: int, mem0: Any, hindsight: Hindsight, place: Place) -> None:
         """`place`: where the adapters find their memories."""
-        self.keeps, self.tenant, self.mem0, self.place = keeps, tenant, mem0, place
+        self.keeps, self.tenant, self.mem0, self.hindsight, self.place = keeps, tenant, mem0, hindsight, place
         self.pick, self.model = Picker(seed), Memories()
         self.store = KeepsStore(user_label=0, **place)
         self.tools = KeepsTools(**place)
@@ -108,6 +109,17 @@ class Doors:
             fields["metadata"] = known["metadata"]
         self.model.write(Given(user, None, fields))
 
+    async def by_hindsight(self, user: str) -> None:
+        pick = self.pick
+        fields: dict[str, Any] = {"content": pick.some(*TEXTS), "source": "hindsight"}
+        fields |= {"tags": pick.some(["style"], ["a", "b"])} if pick.often() else {}
+        fields |= {"metadata": {"topic": pick.some(*TEXTS)}} if pick.often() else {}
+        document = pick.some(*RUNS)
+        given: Any = {name: fields.get(name) for name in ("tags", "metadata")}
+        await self.hindsight.aretain(user, fields["content"], document_id=document, update_mode="append", **given)
+        fields |= {"session_id": document} if document else {}
+        self.model.write(Given(user, None, fields))
+
     async def by_mcp(self, user: str) -> None:
         pick = self.pick
         fields: dict[str, Any] = {"content": pick.some(*TEXTS)}
@@ -126,7 +138,7 @@ class Doors:
         given |= {"tags": ["t"]} if pick.often() else {}
         context: Any = SimpleNamespace(user_id=user, session=SimpleNamespace(app_name="shop", id="s", user_id=user))
         said = await self.tools.store_memory(text, name, key, context, **given)
-        assert said.startswith(("Stored", "Replaced", "Known")), said
+        assert said.startswith(("Stored", "Replaced", "Known", "Already stored")), said
         metadata = {"adk_app": "shop", "namespace": name}
         fields = {"content": text, "namespace": namespace_of("shop", name), "key": key, "metadata": metadata}
         self.model.write(Given(user, None, fields | given))
@@ -216,7 +228,7 @@ class Doors:
         ours = {"mcp", namespace_of("shop", "preferences"), namespace_of("shop", "facts"), namespace_of("shop"), None}
         told = [each for each in await memory.list(limit=200) if each.namespace in ours]
         expected = self.model.of(user)
-        for fields in expected:
+        for fields in ({"namespace": None, "key": None, **fields} for fields in expected):
             found = [each for each in told if same(shown(each, fields), fields)]
             assert found, f"{fields} is not among {[shown(e, fields) for e in told if e.content == fields['content']]}"
             told.remove(found[0])
@@ -266,8 +278,11 @@ async def test_frameworks_lose_nothing(keeps: Keeps, tenant: str, seed: int, ove
     async with serving(keeps, auth="keys", **limits) as url:
         mem0 = await asyncio.to_thread(lambda: AsyncMemoryClient(api_key=key, host=f"{url}/mem0"))
         place: Place = {"keeps": url, "token": key} if over == "HTTP" else {"keeps": keeps, "tenant_id": tenant}
-        doors = Doors(keeps, tenant, seed, mem0, place)
+        hindsight = Hindsight(base_url=f"{url}/hindsight", api_key=key)
+        doors = Doors(keeps, tenant, seed, mem0, hindsight, place)
         ways = [doors.by_mem0] * 3 + [
+            doors.by_hindsight,
+            doors.by_hindsight,
             doors.by_mcp,
             doors.by_adk,
             doors.by_adk_memory,
@@ -282,4 +297,5 @@ async def test_frameworks_lose_nothing(keeps: Keeps, tenant: str, seed: int, ove
         for user in USERS:
             await doors.check(user)
         await mem0.async_client.aclose()
+        await hindsight.aclose()
         await doors.close()

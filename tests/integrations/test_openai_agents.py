@@ -111,7 +111,7 @@ async def test_only_what_is_said_is_learned(keeps: Keeps, tenant: str) -> None:
     async with KeepsSession("off", keeps, user_id="alice", tenant_id=tenant, learn=False) as session:
         await session.add_items([{"role": "user", "content": "I live in York."}])
     contents = {each.content for each in (await keeps.memory(Scope(tenant, "alice")).list()).items}
-    assert contents == {"žluťoučký 🐴  ?", "Nice."}
+    assert contents == {"žluťoučký 🐴 \ufffd \ufffd", "Nice."}
 
 
 async def test_run_goes_on_if_its_facts_cannot_be_stored(

@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "client" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FRAMEWORKS = ("integrations.md", "mem0.md")
+FRAMEWORKS = ("integrations.md", "hindsight.md", "mem0.md")
 """Pages whose Python needs packages of an environment of their own."""
 _FENCE = re.compile(r'^( *)```(\w*)(?: title="([\w.-]+)")?[^\n]*\n(.*?)^\1```', re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: ([^>]+) -->\s*\Z")

@@ -22,12 +22,17 @@ NO_PACKAGE = (
     "budgets",
     "claude_commands",
     "files",
+    "hindsight",
+    "lines",
     "mem0",
     "memory_tools",
     "openai_proxy",
     "owners",
+    "product_api",
     "sentences",
+    "storable",
     "transcripts",
+    "turns",
 )
 ADAPTERS = [each.name for each in iter_modules(keeps.integrations.__path__) if each.name not in NO_PACKAGE]
 

@@ -114,7 +114,14 @@ async def test_an_answer_that_nobody_reads_ends(
 
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
-@pytest.mark.parametrize("path", ["/v1/memories?limit=200", "/mem0/memories?top_k=200&user_id=alice"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/memories?limit=200",
+        "/mem0/memories?top_k=200&user_id=alice",
+        "/hindsight/v1/default/banks/alice/memories/list?limit=200",
+    ],
+)
 async def test_a_user_holds_only_so_many_unread_bytes(
     url: str, raw: Any, keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch, path: str, encoding: str
 ) -> None:
@@ -156,6 +163,8 @@ BODIES = [
     ("POST", "/v1/admin/import", "application/x-ndjson"),
     ("POST", "/mem0/v3/memories/add/", "application/json"),
     ("PUT", "/mem0/v1/batch/", "application/json"),
+    ("POST", "/hindsight/v1/default/banks/alice/memories", "application/json"),
+    ("POST", "/hindsight/v1/default/banks/alice/memories/recall", "application/json"),
 ]
 
 
@@ -178,6 +187,8 @@ async def test_every_body_counts_for_its_user(
     [
         ("POST", "/v1/memories", "reader", 403),
         ("POST", "/mem0/v3/memories/add/", "reader", 403),
+        ("POST", "/hindsight/v1/default/banks/alice/memories", "reader", 403),
+        ("POST", "/hindsight/v1/default/banks/bob/memories", "writer", 403),
         ("POST", "/nowhere", "writer", 404),
         ("DELETE", "/nowhere", "writer", 404),
         ("POST", "/mem0/nowhere", "reader", 403),
@@ -195,7 +206,7 @@ async def test_a_body_is_not_read_before_its_sender_is_admitted(
 async def test_a_body_is_not_read_over_the_rate(keeps: Keeps, tenant: str) -> None:
     bearer = token(tenant, "alice")
     async with serving(keeps, auth="jwt", jwt_secret=JWT_SECRET, writes_per_minute=1) as url:
-        for path in ("/v1/memories", "/mem0/memories"):
+        for path in ("/v1/memories", "/mem0/memories", "/hindsight/v1/default/banks/alice/memories"):
             for expected in (None, 429):
                 client = Raw(url)
                 client.send("POST", path, bearer, "Content-Type: application/json", "Content-Length: 5000000")
@@ -206,7 +217,7 @@ async def test_a_body_is_not_read_over_the_rate(keeps: Keeps, tenant: str) -> No
 
 async def test_a_body_that_drips_has_an_end(raw: Any, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "WHOLE_SECONDS", 0.2)
-    for path in ("/v1/memories", "/mem0/memories"):
+    for path in ("/v1/memories", "/mem0/memories", "/hindsight/v1/default/banks/alice/memories"):
         client = raw()
         headers = ("Content-Type: application/json", "Content-Length: 5000000", "Idempotency-Key: k")
         client.send("POST", path, token(tenant, "alice"), *headers, body=b"{")

@@ -71,6 +71,7 @@ def test_the_lists_hold_every_kind_of_door() -> None:
         "/ui/memories/new",
         "/metrics",
         "/mem0/x",
+        "/hindsight/x",
         "/openai/v1/x",
     } <= paths
     assert len(doors()) > 150

@@ -247,6 +247,7 @@ async def test_a_body_of_many_parts_is_refused_and_holds_nobody_up(secured_url: 
             "names in metadata": ("/v1/memories", b'{"content":"x","metadata":{' + names + b"}}", 422),
             "lists in metadata": ("/v1/memories", b'{"content":"x","metadata":{"a":[' + lists + b"]}}", 413),
             "lists for mem0": ("/mem0/v3/memories/add", b'{"messages":[' + lists + b"]}", 413),
+            "lists for Hindsight": ("/hindsight/v1/default/banks/alice/memories", b'{"items":[' + lists + b"]}", 413),
             "one line of lists": ("/v1/admin/import", b"[" + lists + b"]", 200),
         }
     headers = {"Authorization": f"Bearer {token(tenant, 'alice', 'admin')}", "Content-Type": "application/json"}

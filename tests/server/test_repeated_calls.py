@@ -66,6 +66,15 @@ async def test_an_addition_with_categories_is_made_once(http: aiohttp.ClientSess
     assert await contents(keeps, tenant) == stored
 
 
+async def test_a_document_of_hindsight_is_retained_once(http: aiohttp.ClientSession, keeps: Keeps, tenant: str) -> None:
+    path = "/hindsight/v1/default/banks/alice/memories"
+    body = {"items": [{"content": "I keep bees.", "document_id": "d"}, {"content": "They sleep.", "document_id": "d"}]}
+    first = await call(http, "POST", path, json=body)
+    assert first[0] == 200, first
+    assert await call(http, "POST", path, json=body) == first
+    assert await contents(keeps, tenant) == ["I keep bees.", "They sleep."]
+
+
 async def test_what_was_broken_off_is_finished_when_it_is_sent_again(
     http: aiohttp.ClientSession, keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

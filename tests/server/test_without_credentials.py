@@ -22,7 +22,7 @@ PASSED_ON = (
     {"X-Forwarded-Proto": "https"},
     {"Via": "1.1 cache.example"},
 )
-PATHS = ("/v1/memories", "/mem0/v1/ping/", "/ui/", "/v1/admin/tenants")
+PATHS = ("/v1/memories", "/mem0/v1/ping/", "/hindsight/version", "/ui/", "/v1/admin/tenants")
 
 
 async def _get(url: str, path: str = "/v1/memories", **headers: str) -> tuple[int, dict[str, Any]]:

@@ -25,7 +25,11 @@ def unchecked(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
 
 @cache
 def _defaults(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the fields in their order, with their defaults; None for a required one, which is always given."""
+    """Return the fields in their order, with their defaults; None for a required one, which is always given.
+
+    Build the model, too: before 2.14, pydantic cannot serialize an instance of a model that was never used.
+    """
+    model.model_rebuild()
     fields = model.model_fields
     if model.__private_attributes__ or any(each.default_factory is not None for each in fields.values()):
         raise TypeError(f"{model.__name__} has defaults that are made for each instance")

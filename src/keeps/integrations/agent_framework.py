@@ -29,8 +29,9 @@ except ImportError as error:
     ) from error
 
 from keeps.engine import Keeps
-from keeps.integrations.owners import Owners, UserOf, context_for, learn_from, user_from
+from keeps.integrations.owners import Owners, UserOf, context_for, user_from
 from keeps.integrations.transcripts import append_entries, delete_session, item_of, new_entry, read_entries
+from keeps.integrations.turns import learn_from
 from keeps_client.errors import ConflictError
 from keeps_client.memory.whole import Memory
 
@@ -105,11 +106,10 @@ class KeepsContextProvider(ContextProvider):
         if not self._learn:
             return
         messages = [*context.input_messages, *(context.response.messages if context.response else ())]
-        turns = [(str(message.role), message.text) for message in messages]
         await learn_from(
             self._owners,
             user_from(self._user_id, session),
-            [{"role": role, "content": text} for role, text in turns if role in ("user", "assistant")],
+            ({"role": str(message.role), "content": message.text} for message in messages),
             session_id=context.session_id or DEFAULT_SESSION,
         )
 

@@ -9,7 +9,7 @@ conversation, too, so that `recall` and `context` find it in other sessions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 try:
@@ -19,8 +19,9 @@ except ImportError as error:
     raise ImportError("keeps.integrations.openai_agents needs the SDK: pip install 'keeps[openai-agents]'") from error
 
 from keeps.engine import Keeps
-from keeps.integrations.owners import Owners, context_for, learn_from
+from keeps.integrations.owners import Owners, context_for
 from keeps.integrations.transcripts import append_entries, delete_session, item_of, new_entry, read_entries
+from keeps.integrations.turns import learn_from
 from keeps_client.errors import NotFoundError
 from keeps_client.memory.whole import Memory
 
@@ -122,16 +123,14 @@ class KeepsSession(SessionABC):
         await self.close()
 
 
-def _messages(items: Sequence[Item]) -> list[dict[str, str]]:
-    """Return what users and agents say in items; tools, reasoning and other items are left out."""
-    messages: list[dict[str, str]] = []
+def _messages(items: Sequence[Item]) -> Iterator[dict[str, str]]:
+    """Yield what users and agents say in items; tools, reasoning and other items are left out."""
     for item in items:
         role = item.get("role") if isinstance(item, dict) else None
         if role in ("user", "assistant") and item.get("type", "message") == "message":
             content = item.get("content")
             parts = [content] if isinstance(content, str) else [_part(part) for part in content or ()]
-            messages.append({"role": role, "content": "\n".join(part for part in parts if part.strip())})
-    return messages
+            yield {"role": role, "content": "\n".join(part for part in parts if part.strip())}
 
 
 def _part(part: Any) -> str:

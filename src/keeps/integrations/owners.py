@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -19,17 +19,16 @@ from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
 from keeps.base.scope import Scope
 from keeps.base.settings import load_settings
 from keeps.engine import Keeps
+from keeps.integrations.storable import storable
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, KeepsError, UnauthenticatedError, UnavailableError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import ContextResult
-from keeps_client.values import MAX_CONTENT_CHARACTERS
 
 AnswerT = TypeVar("AnswerT")
 RunT = TypeVar("RunT")
 UserOf = str | Callable[[RunT], str] | None
 """The user: an id; a function of the framework's run; or None: the user of the token."""
-MESSAGES_AT_ONCE = 100
 SECONDS = 30.0
 """Maximum seconds that a framework waits for memory."""
 CLIENTS_KEPT = 100
@@ -176,11 +175,6 @@ class Owners:
             await BACKGROUND.leave(keeps)
 
 
-def storable(text: str) -> str:
-    """Return a text without NUL characters and lone surrogates, which PostgreSQL cannot store."""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode()
-
-
 def user_from(user_id: UserOf[RunT], run: RunT) -> str | None:
     """Return the user of a run. Raises ValueError if the function names none: its memory would be another user's."""
     if not callable(user_id):
@@ -189,29 +183,6 @@ def user_from(user_id: UserOf[RunT], run: RunT) -> str | None:
     if not isinstance(user, str) or not user:
         raise ValueError(f"the function for user_id returned {user!r}, not an id: the run does not name its user")
     return user
-
-
-async def learn_from(
-    owners: Owners, user_id: str | None, messages: Sequence[Mapping[str, Any]], *, session_id: str
-) -> None:
-    """Store messages as a conversation, with the facts in them. A failure is counted. Raises NOT_ALLOWED."""
-    try:
-        await owners.ask(user_id, lambda memory: store_messages(memory, messages, session_id=session_id))
-    except NOT_ALLOWED:
-        raise
-    except KeepsError as error:
-        owners.failed("store_exchange", error)
-
-
-async def store_messages(memory: Memory, messages: Sequence[Mapping[str, Any]], *, session_id: str) -> None:
-    """Store messages as a conversation. Messages without text are left out; of a very long one, the start is stored."""
-    turns = [
-        {**message, "content": text[:MAX_CONTENT_CHARACTERS]}
-        for message in messages
-        if (text := storable(str(message["content"])).strip())
-    ]
-    for start in range(0, len(turns), MESSAGES_AT_ONCE):
-        await memory.store_exchange(turns[start : start + MESSAGES_AT_ONCE], session_id=session_id)
 
 
 def question_of(text: str) -> str:

@@ -22,8 +22,10 @@ except ImportError as error:
 
 from keeps.engine import Keeps
 from keeps.integrations.memory_tools import found
-from keeps.integrations.owners import NOT_ALLOWED, Owners, question_of, storable, store_messages
+from keeps.integrations.owners import NOT_ALLOWED, Owners, question_of
 from keeps.integrations.sentences import FOR_OPERATORS, sentence
+from keeps.integrations.storable import storable
+from keeps.integrations.turns import store_turns, turns_of
 from keeps_client.errors import KeepsError
 from keeps_client.memory.whole import Memory
 from keeps_client.models.common import MAX_LIMIT
@@ -139,15 +141,15 @@ class KeepsMemoryStore(MemoryStore):
         numbers = context.sequence_numbers if context is not None else None
         if numbers is not None and len(numbers) != len(messages):
             raise ValueError(f"{len(messages)} messages have {len(numbers)} sequence numbers")
-        turns: list[dict[str, Any]] = []
+        said: list[dict[str, Any]] = []
         for position, message in enumerate(messages):
             text = "\n".join(text for block in message["content"] if (text := block.get("text")))
             turn: dict[str, Any] = {"role": message["role"], "content": text}
             if numbers is not None:
                 turn["occurred_at"] = self._time_of(numbers[position])
-            turns.append(turn)
-        session_id = self._session_id
-        await self._write("add_messages", lambda memory: store_messages(memory, turns, session_id=session_id))
+            said.append(turn)
+        turns, session_id = turns_of(said), self._session_id
+        await self._write("add_messages", lambda memory: store_turns(memory, turns, session_id))
         return len(messages)
 
     async def close(self) -> None:

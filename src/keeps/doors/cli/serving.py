@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException
 from importlib.util import find_spec
+from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -191,11 +192,12 @@ class Application:
 
 
 def other_protocols(settings: Settings, *, console: bool = False) -> list[Mount]:
-    """Return mem0's API, the other protocols that are installed or configured, and the pages of the console."""
+    """Return other products' APIs, the other protocols that are installed or configured, and the console's pages."""
+    from keeps.integrations.hindsight import HindsightMount
     from keeps.integrations.mem0 import Mem0Mount
 
-    protocols: list[Mount] = [Mem0Mount()]
-    if find_spec("mcp") is not None:
+    protocols: list[Mount] = [Mem0Mount(), HindsightMount()]
+    if _has_mcp():
         from keeps.integrations.mcp.http import McpMount
 
         protocols.append(McpMount(settings.secret_keys))
@@ -208,6 +210,13 @@ def other_protocols(settings: Settings, *, console: bool = False) -> list[Mount]
 
         protocols.append(Console())
     return protocols
+
+
+def _has_mcp() -> bool:
+    """Return True for an MCP SDK from version 2 on. CrewAI, for one, installs an older one."""
+    spec = find_spec("mcp")
+    places = () if spec is None else spec.submodule_search_locations or ()
+    return any(Path(place, "server", "mcpserver").exists() for place in places)
 
 
 def console_door(settings: Settings, own: str) -> Callable[[ASGIApp], ASGIApp]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,16 +15,16 @@ from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from google.adk.sessions.session import Session
 from google.adk.sessions.state import State
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError
 
 from keeps.engine import Keeps
 from keeps.integrations.owners import Owners, place_of
+from keeps.integrations.storable import mended, storable_json
 from keeps_client.checked import validated
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Appended, NewTranscriptEntry, Transcript, TranscriptInfo
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _STALE = "The session has been modified in storage since it was loaded; get it again before you append more events."
 
 
@@ -199,25 +198,8 @@ def _as_json(event: Event) -> dict[str, Any]:
     try:
         dumped = event.model_dump(mode="json", exclude_none=True)
     except (PydanticSerializationError, UnicodeEncodeError):  # a lone surrogate
-        dumped = Event.model_validate(_mended(event.model_dump())).model_dump(mode="json", exclude_none=True)
-    return _storable(dumped)
-
-
-def _storable(value: object) -> Any:
-    """Return a value as JSON, without characters that cannot be stored."""
-    return _mended(to_jsonable_python(_mended(value), inf_nan_mode="null", fallback=str))
-
-
-def _mended(value: Any) -> Any:
-    match value:
-        case str():
-            return _UNSTORABLE.sub("\ufffd", value)
-        case dict():
-            return {_mended(key): _mended(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_mended(inner) for inner in value]
-        case _:
-            return value
+        dumped = Event.model_validate(mended(event.model_dump())).model_dump(mode="json", exclude_none=True)
+    return storable_json(dumped)
 
 
 class _States(TypedDict):
@@ -230,7 +212,7 @@ def _states(given: Mapping[str, Any]) -> _States:
     """Sort keys by their prefix into the states of session, user and app; values that are no JSON become text."""
     states: _States = {"state": {}, "user_state": {}, "shared_state": {}}
     for key, value in given.items():
-        key, plain = _storable(key), _storable(value)
+        key, plain = storable_json(key), storable_json(value)
         if key.startswith(State.APP_PREFIX):
             states["shared_state"][key.removeprefix(State.APP_PREFIX)] = plain
         elif key.startswith(State.USER_PREFIX):

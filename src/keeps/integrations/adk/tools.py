@@ -23,30 +23,19 @@ from keeps.integrations.adk.memory import (
     own,
 )
 from keeps.integrations.arguments import ToolArguments, WrongArgumentsError
-from keeps.integrations.budgets import (
-    LEAST_TOKENS,
-    LEFT_FOR_THE_FRAME,
-    MOST_ALLOWED,
-    MOST_TOKENS,
-    SHOWN_CHARACTERS,
-    fitting,
-    start_of,
-    tokens,
-)
+from keeps.integrations.budgets import LEAST_TOKENS, MOST_ALLOWED, MOST_TOKENS
+from keeps.integrations.lines import lines_of
 from keeps.integrations.owners import Owners
 from keeps.integrations.sentences import FOR_OPERATORS, sentence
 from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Memory as Stored
-from keeps_client.models.recall import WEAK_RELEVANCE
 from keeps_client.validation import given
 
 NOT_THE_MODELS = ("self", "tool_context")
 NAMES = {"hard": "hard_delete", "expires_at": "ttl_days"}
 KEYLESS = "memory"
 """Shown in place of a missing key."""
-MOST_TAGS = 10
-CUT = " …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +193,7 @@ class KeepsTools:
         hits = await self._owners.ask(tool_context.user_id, find)
         if not hits:
             return "No memory matches."
-        return _lines(hits, min(max(max_tokens, LEAST_TOKENS), MOST_ALLOWED))
+        return lines_of(hits, min(max(max_tokens, LEAST_TOKENS), MOST_ALLOWED), _place)
 
     @_for_models
     async def delete_memory(
@@ -251,30 +240,5 @@ class KeepsTools:
             return sentence(error, missing="No such memory. retrieve_memories lists the memories.", names=NAMES)
 
 
-def _lines(hits: list[tuple[Stored, float | None]], budget: int) -> str:
-    """Return memories within a budget, with a note about what is missing.
-
-    Long memories are cut; if that is not enough, the last ones are left out.
-    """
-    room = budget - LEFT_FOR_THE_FRAME
-    lines: list[str] = []
-    for characters in (room * 6, room * 3 // len(hits), SHOWN_CHARACTERS, SHOWN_CHARACTERS // 4):
-        lines = [_line(memory, relevance, characters) for memory, relevance in hits]
-        if sum(map(len, lines)) <= room * 6 and tokens("\n".join(lines)) <= room:
-            break
-    shown = fitting([{"": line} for line in lines], budget)
-    notes = [f"{len(hits) - shown} more match."] if shown < len(hits) else []
-    notes += ["Texts that end in … are truncated."] if any(CUT in line for line in lines[:shown]) else []
-    if notes:
-        notes.append("To see more, call again with a higher max_tokens, a lower limit or a narrower query.")
-    return "\n".join([start_of(line, budget) for line in lines[:shown]] + [f"({' '.join(notes)})"] * bool(notes))
-
-
-def _line(memory: Stored, relevance: float | None, characters: int) -> str:
-    """Return one memory as a line, marked if it is only weakly relevant to the question."""
-    weak = "(may be related) " if relevance is not None and relevance < WEAK_RELEVANCE else ""
-    place = f"{memory.metadata.get('namespace', CONVERSATION)}/{memory.key}" if memory.key else KEYLESS
-    tags = f", tags {', '.join(memory.tags[:MOST_TAGS])}" if memory.tags else ""
-    content = " ".join(memory.content[: characters + 1].split())
-    content = content[:characters] + CUT if len(memory.content) > characters else content
-    return f"- {place}: {weak}{content} (importance {memory.importance:g}{tags}, id {memory.memory_id})"
+def _place(memory: Stored) -> str:
+    return f"{memory.metadata.get('namespace', CONVERSATION)}/{memory.key}" if memory.key else KEYLESS

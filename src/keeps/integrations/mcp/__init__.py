@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 try:
-    import mcp as _mcp
+    import mcp.server.mcpserver as _mcp
 except ImportError as error:
     raise ImportError("keeps.integrations.mcp needs the MCP SDK: pip install 'keeps[mcp]'") from error
 

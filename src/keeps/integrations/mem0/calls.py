@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from pydantic import ValidationError
 
-from keeps.base.scope import Scope, check_actor
+from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
 from keeps.integrations.mem0.filters import APP, asks_for_others, translated, users_named
 from keeps.integrations.mem0.shapes import (
@@ -23,7 +21,7 @@ from keeps.integrations.mem0.shapes import (
     Asking,
     Batch,
     Changing,
-    NotSupportedError,
+    Mem0NotSupportedError,
     Outcome,
     Said,
     Searching,
@@ -33,10 +31,11 @@ from keeps.integrations.mem0.shapes import (
     past,
     shown,
 )
+from keeps.integrations.product_api import acting_as, administers, forget_all, own_memories, without_passages
 from keeps.memory.memories.counts import MemoryCounts
 from keeps_client.checked import validated
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
-from keeps_client.models import Filters, Memory, NewMemory, Receipt
+from keeps_client.models import Memory, NewMemory, Receipt
 from keeps_client.models.common import MAX_LIMIT
 
 _EVENTS = ("mem0", "events")
@@ -147,7 +146,7 @@ class Calls:
             result = await self._memory(user_id).recall(
                 body.query[-_QUERY_CHARACTERS:],
                 limit=wanted,
-                filters=_within(user_id, conditions),
+                filters=own_memories(user_id, translated(conditions)),
                 scope="own",
                 min_relevance=body.threshold or None,
             )
@@ -162,7 +161,7 @@ class Calls:
         conditions = body.conditions()
         total, memories = 0, list[Memory]()
         for user_id in self._users(conditions):
-            scope, filters = self._scope(user_id), _without_passages(_within(user_id, conditions))
+            scope, filters = self._scope(user_id), without_passages(own_memories(user_id, translated(conditions)))
             count = await self._keeps.service(MemoryCounts).count(scope, filters)
             start = max(offset - total, 0)
             if start < count and len(memories) < limit:
@@ -234,7 +233,7 @@ class Calls:
     async def entities(self) -> list[dict[str, Any]]:
         """List the entities that have memories: the tenant's for administrators with any user, else the user's."""
         counts = self._keeps.service(MemoryCounts)
-        ask = counts.subjects_of_tenant if self._administers else counts.subjects
+        ask = counts.subjects_of_tenant if administers(self._caller) else counts.subjects
         return [
             {
                 "id": each.name,
@@ -261,34 +260,20 @@ class Calls:
             raise ValidationFailedError(f"an entity is a user, agent, app or run, not {kind[:50]!r}")
         if field == "user_id":
             users = [self._scope(name).user_id]
-        elif self._administers:
+        elif administers(self._caller):
             subjects = await self._keeps.service(MemoryCounts).subjects_of_tenant(self._caller, _SUBJECTS)
             users = [each.name for each in subjects if each.type == "user"]
         else:
             users = [self._caller.user_id]
         return sum([await self._clear(user_id, {field: name}, hard=True) for user_id in users])
 
-    @property
-    def _administers(self) -> bool:
-        return self._caller.any_user and not self._caller.agent_bound and "admin" in self._caller.roles
-
     async def _clear(self, user_id: str, conditions: Mapping[str, Any], *, hard: bool) -> int:
-        scope, memory, gone = self._scope(user_id), self._memory(user_id), 0
-        filters = _within(user_id, conditions)
-        filters = filters if hard else _without_passages(filters)
-        while batch := await self._keeps.service(MemoryCounts).window(scope, filters, 0, MAX_LIMIT, ever=hard):
-            for stored in batch:
-                with suppress(NotFoundError):  # erased together with a newer one, or concurrently
-                    await memory.forget(stored.memory_id, hard=hard)
-            gone += len(batch)
-        return gone
+        filters = own_memories(user_id, translated(conditions))
+        filters = filters if hard else without_passages(filters)
+        return await forget_all(self._keeps, self._scope(user_id), filters, hard=hard)
 
     def _scope(self, user_id: str | None) -> Scope:
-        if user_id is None or user_id == self._caller.user_id:
-            return self._caller
-        if not self._caller.any_user:
-            raise ForbiddenError("your credentials belong to another user than the one in the request")
-        return check_actor(replace(self._caller, user_id=user_id))
+        return acting_as(self._caller, user_id)
 
     def _memory(self, user_id: str | None) -> LocalMemory:
         return self._keeps.memory(self._scope(user_id))
@@ -303,7 +288,7 @@ class Calls:
         named = users_named(conditions)
         translated(conditions)
         if self._caller.any_user and asks_for_others(conditions):
-            raise NotSupportedError('`user_id: "*"`, nor all users but some,')
+            raise Mem0NotSupportedError('`user_id: "*"`, nor all users but some,')
         return [self._scope(each).user_id for each in named] or [self._caller.user_id]
 
     async def _of(self, memory_id: str, what: str = "memory") -> LocalMemory:
@@ -363,15 +348,3 @@ def _ids(filters: Mapping[str, Any] | None) -> dict[str, str]:
     return {
         name: str(value) for name, value in (filters or {}).items() if name in NAMES and isinstance(value, str | int)
     }
-
-
-def _within(user_id: str, conditions: Mapping[str, Any]) -> Filters:
-    """Limit a filter to the user's own memories, since mem0 has no shared ones."""
-    own: Filters = {"user_id": {"eq": user_id}}
-    asked = translated(conditions)
-    return own if asked is None else {"AND": [own, asked]}
-
-
-def _without_passages(filters: Filters) -> Filters:
-    """Exclude passages: documents have their own calls, which list and delete them whole."""
-    return {"AND": [filters, {"layer": {"ne": "knowledge"}}]}

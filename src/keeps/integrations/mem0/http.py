@@ -7,28 +7,29 @@ import json
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 
 from keeps.base.scope import Scope, check_actor
-from keeps.doors.server.admission import admit
-from keeps.doors.server.bodies import buffered_body, check_json
-from keeps.doors.server.idempotency import repeatable_request
-from keeps.doors.server.mounts import Mount
-from keeps.doors.server.problems import problem_of
-from keeps.doors.server.urls import SLASH
+from keeps.engine import Keeps
 from keeps.integrations.mem0.calls import Calls
 from keeps.integrations.mem0.filters import users_named
-from keeps.integrations.mem0.shapes import NAMES, Adding, Asking, Batch, Changing, NotSupportedError, Searching, added
-from keeps.store.access.roles import require
-from keeps.store.db.repeats import repeatable
+from keeps.integrations.mem0.shapes import (
+    NAMES,
+    Adding,
+    Asking,
+    Batch,
+    Changing,
+    Mem0NotSupportedError,
+    Searching,
+    added,
+)
+from keeps.integrations.product_api import ProductMount, path_below, read_body, read_number, shown_call
 from keeps_client.checked import validation_failed
-from keeps_client.errors import KeepsError, ValidationFailedError
-from keeps_client.models import RoleName
+from keeps_client.errors import ValidationFailedError
 from keeps_client.models.common import MAX_LIMIT
 
 PATH = "/mem0/"
@@ -39,46 +40,26 @@ _LIST = (["v3", "memories"], ["v2", "memories"])
 """v1 and v2 are the addresses of mem0ai before 2.0."""
 _READING = (*_SEARCH, *_LIST)
 
-BodyT = TypeVar("BodyT", bound=BaseModel)
 
-
-class Mem0Mount(Mount):
+class Mem0Mount(ProductMount):
     """Serves `mem0.MemoryClient(api_key=…, host="…/mem0")` and clients of mem0's self-hosted server."""
 
     paths = (PATH,)
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        request = Request(scope, receive, send)
-        try:
-            response = JSONResponse(await self._answered(request))
-        except NotSupportedError as error:
-            response = _refusal(request, 501, "not_supported", error.detail)
-        except ValidationFailedError as error:
-            response = _refusal(request, 400, error.code, error.detail)
-        except KeepsError as error:
-            response = _refusal(request, error.status, error.code, error.detail)
-            seconds = problem_of(error, "").get("retry_after_seconds", 1 if error.status == 503 else None)
-            if seconds is not None:
-                response.headers["retry-after"] = str(seconds)
-        await response(scope, receive, send)
+    invalid_status = 400
 
-    async def _answered(self, request: Request) -> object:
-        assert self._keeps is not None
-        caller, method, path = request.scope["keeps.scope"], request.method, _path(request)
-        reads = method == "GET" or (method == "POST" and path in _READING)
-        role: RoleName = "reader" if reads else "writer"
-        if not caller.any_user:
-            request.scope["keeps.allowance"] = await admit(self._rates, caller, role, reads=reads)
-        require(caller, role)
-        async with buffered_body(request) as body:
-            if body and method != "GET":
-                check_json(request)
-            if caller.any_user:  # the body names the user whose rate is used up
-                payer = _payer(caller, request, path, body)
-                request.scope["keeps.allowance"] = await admit(self._rates, payer, role, reads=reads)
-            async with request.app.state.concurrency.slot(caller):
-                with repeatable(repeatable_request(request, body, writes_once=False)):
-                    return await _done(Calls(self._keeps, caller), request, method, path, body)
+    def reads(self, method: str, path: list[str]) -> bool:
+        return method == "GET" or (method == "POST" and path in _READING)
+
+    def payer(self, caller: Scope, path: list[str]) -> Scope | None:
+        del path
+        return None if caller.any_user else caller
+
+    def payer_of_body(self, caller: Scope, request: Request, path: list[str], body: bytes) -> Scope:
+        return _payer(caller, request, path, body)
+
+    async def answer(self, keeps: Keeps, caller: Scope, request: Request, path: list[str], body: bytes) -> object:
+        return await _done(Calls(keeps, caller), request, request.method, path, body)
 
 
 def _payer(caller: Scope, request: Request, path: list[str], given: bytes) -> Scope:
@@ -103,16 +84,16 @@ async def _done(calls: Calls, request: Request, method: str, path: list[str], gi
             tenant = request.scope["keeps.scope"].tenant_id
             return {"status": "ok", "org_id": tenant, "project_id": tenant, "user_email": None}
         case "POST", ["v3", "memories", "add"]:
-            body = _read(Adding, given)
+            body = read_body(Adding, given)
             return (
                 await calls.queue(body)
                 if body.infer
                 else {"results": [added(receipt) for receipt in await calls.add(body)]}
             )
         case "POST", _ if path in _LIST:
-            return await _page(calls, request, _read(Asking, given or b"{}"))
+            return await _page(calls, request, read_body(Asking, given or b"{}"))
         case "POST", _ if path in _SEARCH:
-            return {"results": await calls.search(_read(Searching, given))}
+            return {"results": await calls.search(read_body(Searching, given))}
         case "GET", ["v1", "event", event_id]:
             return await calls.event(event_id)
         case "GET", ["v1", "entities"]:
@@ -125,13 +106,15 @@ async def _done(calls: Calls, request: Request, method: str, path: list[str], gi
             await calls.delete_entity(kind, name)
             return {"message": "Entity deleted successfully!"}
         case "PUT", ["v1", "batch"]:
-            return {"message": f"Successfully updated {await calls.update_all(_read(Batch, given))} memories"}
+            return {"message": f"Successfully updated {await calls.update_all(read_body(Batch, given))} memories"}
         case "DELETE", ["v1", "batch"]:
-            return {"message": f"Successfully deleted {await calls.delete_all(_read(Batch, given))} memories"}
+            return {"message": f"Successfully deleted {await calls.delete_all(read_body(Batch, given))} memories"}
         case "POST", ["memories"] | ["v1", "memories"]:
-            return {"results": [added(receipt) for receipt in await calls.add(_read(Adding, given))]}
+            return {"results": [added(receipt) for receipt in await calls.add(read_body(Adding, given))]}
         case "GET", ["memories"] | ["v1", "memories"]:
-            _, memories = await calls.page(_asked(request), 0, _number(request, ("top_k", "limit"), PAGE, MAX_LIMIT))
+            _, memories = await calls.page(
+                _asked(request), 0, read_number(request, ("top_k", "limit"), PAGE, MAX_LIMIT)
+            )
             return {"results": memories}
         case "DELETE", ["v1", "memories"] | ["memories"]:
             await calls.clear(_asked(request))
@@ -139,7 +122,7 @@ async def _done(calls: Calls, request: Request, method: str, path: list[str], gi
         case _, ["v1", "memories", memory_id, *rest] | ["memories", memory_id, *rest]:
             return await _one(calls, request, method, memory_id, rest, given)
         case _:
-            raise NotSupportedError(_called(method, path))
+            raise Mem0NotSupportedError(shown_call(method, path))
 
 
 async def _one(calls: Calls, request: Request, method: str, memory_id: str, rest: list[str], given: bytes) -> object:
@@ -149,13 +132,13 @@ async def _one(calls: Calls, request: Request, method: str, memory_id: str, rest
         case "GET", ["history"]:
             return await calls.history(memory_id)
         case "PUT", []:
-            told = await calls.update(memory_id, _read(Changing, given))
+            told = await calls.update(memory_id, read_body(Changing, given))
             return {**told, "text": told["memory"], "message": "Memory updated successfully!"}
         case "DELETE", []:
             await calls.delete(memory_id, linked=request.query_params.get("delete_linked", "").lower() == "true")
             return {"message": "Memory deleted successfully!"}
         case _:
-            raise NotSupportedError(_called(method, _path(request)))
+            raise Mem0NotSupportedError(shown_call(method, path_below(PATH, request)))
 
 
 async def _page(calls: Calls, request: Request, body: Asking) -> dict[str, object]:
@@ -166,8 +149,8 @@ async def _page(calls: Calls, request: Request, body: Asking) -> dict[str, objec
 
 def _place(request: Request) -> tuple[int, int]:
     """Return the number of entries before the requested page, and its size."""
-    size = _number(request, ("page_size",), PAGE, MAX_LIMIT)
-    return (_number(request, ("page",), 1, 1_000_000) - 1) * size, size
+    size = read_number(request, ("page_size",), PAGE, MAX_LIMIT)
+    return (read_number(request, ("page",), 1, 1_000_000) - 1) * size, size
 
 
 def _paged(request: Request, total: int, found: list[dict[str, Any]]) -> dict[str, object]:
@@ -183,22 +166,6 @@ def _paged(request: Request, total: int, found: list[dict[str, Any]]) -> dict[st
         "previous": address(page - 1) if page > 1 else None,
         "results": found,
     }
-
-
-def _path(request: Request) -> list[str]:
-    path: str = request.scope["path"]
-    return [part.replace(SLASH, "/") for part in path.removeprefix(PATH).strip("/").split("/")]
-
-
-def _called(method: str, path: list[str]) -> str:
-    return f"`{method[:10]} /{'/'.join(path)[:200]}`"
-
-
-def _read(model: type[BodyT], given: bytes) -> BodyT:
-    try:
-        return TypeAdapter(model).validate_json(given or b"{}")
-    except ValidationError as error:
-        raise validation_failed(error) from None
 
 
 def _asked(request: Request) -> Asking:
@@ -222,19 +189,3 @@ def _written(filters: str) -> object:
         ):
             return from_json(written())
     raise ValidationFailedError("filters: must be JSON")
-
-
-def _number(request: Request, names: tuple[str, ...], default: int, most: int) -> int:
-    for name in names:
-        text = request.query_params.get(name)
-        if text is not None:
-            if not text.isascii() or not text.isdecimal() or not int(text[:12]) >= 1:
-                raise ValidationFailedError(f"{name}: must be a number from 1")
-            return min(int(text[:12]), most)
-    return default
-
-
-def _refusal(request: Request, status: int, code: str, detail: str) -> Response:
-    request.scope["keeps.code"] = code
-    told = {"detail": detail, "error": detail, "code": code, "request_id": request.scope.get("keeps.request_id", "")}
-    return JSONResponse(told, status)

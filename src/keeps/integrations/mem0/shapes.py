@@ -11,6 +11,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from keeps.integrations.mem0.filters import APP
+from keeps.integrations.product_api import NotSupportedError
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Event, Memory, Receipt
 
@@ -23,12 +24,8 @@ _NOT_SAID = ("system", "developer", "tool", "function")
 """Roles of messages from neither a person nor an agent."""
 
 
-class NotSupportedError(Exception):
-    """A feature of mem0 that Keeps lacks; the response names it."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.detail = f"Keeps does not support {what} of mem0's API; see docs/mem0.md for alternatives"
+class Mem0NotSupportedError(NotSupportedError):
+    api, page = "mem0's API", "docs/mem0.md"
 
 
 class _Body(BaseModel):
@@ -42,7 +39,7 @@ class _Body(BaseModel):
     def refuse(self, *names: str) -> None:
         for name in names:
             if (self.__pydantic_extra__ or {}).get(name) not in (None, False, [], {}):
-                raise NotSupportedError(f"`{name}`")
+                raise Mem0NotSupportedError(f"`{name}`")
 
 
 class _Of(_Body):
@@ -61,13 +58,13 @@ class Said(_Body):
     name: str | None = None
 
     def text(self) -> str:
-        """Return the text of the message. Raises NotSupportedError for images and files."""
+        """Return the text of the message. Raises Mem0NotSupportedError for images and files."""
         parts = self.content if isinstance(self.content, list) else [self.content]
         texts: list[str] = []
         for part in parts:
             if isinstance(part, Mapping):
                 if part.get("type", "text") != "text":
-                    raise NotSupportedError(f"messages of type `{part.get('type')}`")
+                    raise Mem0NotSupportedError(f"messages of type `{part.get('type')}`")
                 texts.append(str(part.get("text", "")))
             else:
                 texts.append(part or "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from keeps.integrations.openai_proxy.prompts import Api, storable, texts_of
+from keeps.integrations.openai_proxy.prompts import Api, texts_of
+from keeps.integrations.storable import storable
 
 MOST_IDS = 500
 """Maximum number of ids of one answer."""

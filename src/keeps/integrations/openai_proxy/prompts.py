@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from keeps.integrations.openai_proxy.spans import Edit, Span, edited, elements, members, quoted, whole_object
+from keeps.integrations.storable import storable
 from keeps.memory.conversations.service import without_contexts
 from keeps_client.errors import ValidationFailedError
 
@@ -20,7 +20,6 @@ Api = Literal["chat/completions", "responses"]
 QUESTION_CHARACTERS = 10_000
 """Maximum length of the question for a context: the end of a longer message."""
 _LEADING = ("system", "developer")
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _TEXT_PARTS = ("text", "input_text", "output_text")
 
 
@@ -198,11 +197,6 @@ def texts_of(parts: Any) -> str:
         return ""
     texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") in _TEXT_PARTS]
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def storable(text: str) -> str:
-    """Return a text without NUL characters and lone surrogates, which PostgreSQL cannot store."""
-    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def _digest(messages: Sequence[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Strands Agents: the store of its MemoryManager, with the package's own agent, in an environment of its own."""
+"""Strands Agents: the store of its MemoryManager, with the package's own agent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from examples.strands_agent import main
-from strands import Agent
 from strands.memory import AddMessagesContext, AggregateMemoryError, MemoryManager
 from strands.models import Model
 from strands.types.content import Message
@@ -19,9 +18,12 @@ from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.strands import KeepsMemoryStore, MemoryWriteError
 from keeps_client.errors import ForbiddenError, UnavailableError
+from strands import Agent
+from tests.integrations.conftest import place
 from tests.pages.blocks import ROOT, blocks, run_python
 from tests.serving import token
 
+__all__ = ["place"]
 HENS = "Alice keeps two hens called Ada and Grace."
 PEANUTS = "I'm allergic to peanuts. Please remember that."
 
