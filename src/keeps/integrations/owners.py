@@ -187,7 +187,7 @@ def user_from(user_id: UserOf[RunT], run: RunT) -> str | None:
 
 def question_of(text: str) -> str:
     """Return the part of a text that Keeps reads as a question: its end, without characters that cannot be stored."""
-    return storable(text)[-QUESTION_CHARACTERS:].strip()
+    return storable(text).replace("\ufffd", " ")[-QUESTION_CHARACTERS:].strip()
 
 
 async def context_for(

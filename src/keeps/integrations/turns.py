@@ -28,7 +28,7 @@ def turns_of(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
         if message["role"] in SAID:
             whole = storable(str(message["content"]))
             parts = (whole[i : i + MAX_CONTENT_CHARACTERS] for i in range(0, len(whole), MAX_CONTENT_CHARACTERS))
-            turns += [{**message, "content": part} for part in parts if part.strip()]
+            turns += [{**message, "content": part} for part in parts if part.replace("\ufffd", "").strip()]
     return turns
 
 
