@@ -84,7 +84,7 @@ def test_statement_of_a_much_discussed_matter_is_not_changed_by_one_of_many() ->
 
 async def test_true_statements_of_a_conversation_stay_unmarked(memory: LocalMemory) -> None:
     """Messages of one speaker are more similar to each other than their words are."""
-    said = [
+    texts = [
         "I'm allergic to peanuts, badly. I carry an EpiPen.",
         "He weighs sixteen kilos, which is too many. No more toast for Biscuit.",
         "Five minutes at most. Joanna hates long speeches.",
@@ -104,7 +104,7 @@ async def test_true_statements_of_a_conversation_stay_unmarked(memory: LocalMemo
             "metadata": {"speaker": "Alice"},
             "valid_from": f"2026-07-0{number + 1}T12:00:00Z",
         }
-        for number, text in enumerate(said)
+        for number, text in enumerate(texts)
     ]
     await memory.remember_many(turns, index="now")
     hits = (await memory.recall("What do I know about Alice?", limit=20)).hits

@@ -141,14 +141,14 @@ class KeepsMemoryStore(MemoryStore):
         numbers = context.sequence_numbers if context is not None else None
         if numbers is not None and len(numbers) != len(messages):
             raise ValueError(f"{len(messages)} messages have {len(numbers)} sequence numbers")
-        said: list[dict[str, Any]] = []
+        stored: list[dict[str, Any]] = []
         for position, message in enumerate(messages):
             text = "\n".join(text for block in message["content"] if (text := block.get("text")))
             turn: dict[str, Any] = {"role": message["role"], "content": text}
             if numbers is not None:
                 turn["occurred_at"] = self._time_of(numbers[position])
-            said.append(turn)
-        turns, session_id = turns_of(said), self._session_id
+            stored.append(turn)
+        turns, session_id = turns_of(stored), self._session_id
         await self._write("add_messages", lambda memory: store_turns(memory, turns, session_id))
         return len(messages)
 
