@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from keeps import Memory
+from keeps import Keeps, Memory, Scope
 from keeps.background import BACKGROUND
+from keeps.memory.indexing.service import Indexer
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from tests.embedding import HashedWords
 
@@ -125,3 +127,36 @@ print(memory.recall("cello")[0].text)
     assert done.stderr == ""
     assert "after the fork" in done.stdout.splitlines()[0]
     assert done.stdout.splitlines()[1:] == ["Alice plays the cello."]
+
+
+@pytest.mark.slow_step("the local model is loaded")
+def test_the_end_of_a_program_waits_for_the_local_model(made_home: Callable[..., Path]) -> None:
+    program = f"""
+from keeps import Memory
+
+memory = Memory("alice", home={str(made_home("ended"))!r})
+for day in ("monday", "tuesday"):
+    memory.say("I keep two hens.", session_id=day)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "KEEPS_EMBEDDER": "local"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+async def test_vectors_that_an_earlier_process_left_out_are_made(
+    made_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = made_home("left")
+    with monkeypatch.context() as without:
+        without.setenv("KEEPS_EMBEDDER", "none")
+        async with Keeps.open(home) as keeps:
+            await keeps.memory(Scope("acme", "alice")).remember("I keep two hens.")
+    async with Keeps.open(home, embedder=EMBEDDER) as keeps, asyncio.timeout(30):
+        while (await keeps.service(Indexer).lag())[0]:
+            await asyncio.sleep(0.02)

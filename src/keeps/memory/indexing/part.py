@@ -10,7 +10,9 @@ from keeps.part import Core, Job, Part, Run
 
 
 def make(core: Core) -> None:
-    core.open(Indexer(core.database, core.embedder, core.clock))
+    indexer = core.open(Indexer(core.database, core.embedder, core.clock))
+    if core.server is not None:  # Other databases have a worker.
+        indexer.resume()
 
 
 def _index_user(core: Core) -> Callable[[Scope, Run], Awaitable[None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -51,6 +52,7 @@ class Indexer:
         self._wake = asyncio.Event()
         self._turn = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._resuming: asyncio.Task[None] | None = None
         self._in_vain: TTLCache[tuple[str, str], bool] = TTLCache(MOST_IN_VAIN, IN_VAIN_SECONDS)
 
     def notice(self, scope: Scope) -> None:
@@ -61,6 +63,11 @@ class Indexer:
         self._wake.set()
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def resume(self) -> None:
+        """Queue, in the background, the users whose memories an earlier process left without vectors."""
+        if self._embedder is not None:
+            self._resuming = asyncio.get_running_loop().create_task(self._resume())
 
     async def settle(self, scope: Scope) -> None:
         """Wait until everything queued for this user is indexed, or the indexer is closed."""
@@ -186,12 +193,21 @@ class Indexer:
 
     async def close(self) -> None:
         """Wait some seconds for queued memories to be indexed; a worker or the next process handles the rest."""
+        if self._resuming is not None:
+            self._resuming.cancel()
+            await asyncio.gather(self._resuming, return_exceptions=True)
         if self._task is not None and not self._task.done():
             await asyncio.wait({self._task}, timeout=SETTLE_SECONDS)
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._batch_ended.set()  # The task may have ended before its first step.
+
+    async def _resume(self) -> None:
+        with suppress(KeepsError):  # The next process tries again.
+            if (await self.lag())[0]:
+                for user in await self.users_to_index():
+                    self.notice(Scope(user.tenant_id, user.user_id))
 
     async def _run(self) -> None:
         while self._waiting:
