@@ -21,6 +21,10 @@ BOTH_TRUE = [
     ("Unser Kater heißt Mogli.", "Meine Kollegin hat jetzt auch einen Kater, der heißt Balu."),
     ("Mi madre vive en Sevilla.", "Mi suegra vive en Cádiz."),
     ("The flat has a gas stove in the kitchen.", "The flat has electric heating."),
+    ("My son goes to the Waldorf school.", "My daughter goes to the Montessori school now."),
+    ("I drive a Volvo.", "My wife drives a Tesla now."),
+    ("I like window seats.", "My boss prefers aisle seats now."),
+    ("Ich fahre einen Volvo.", "Meine Frau fährt jetzt einen Tesla."),
     ("My train leaves on Friday at 10:40.", "My train returns on Sunday at 18:20."),
 ]
 CHANGES = [

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from keeps.base.text.languages import ENGLISH
 from keeps.base.text.names import DAYS, MONTHS
 from keeps.base.text.words import language_of, terms_of
 
@@ -60,6 +61,18 @@ _OF_ANOTHER = re.compile(
     r"|doesn['’]t|ist|war|hat|es|ya no|no es|está|n['’]est|est)\b",
     re.IGNORECASE,
 )
+_OF_US = re.compile(r"^\W*(?:(?:oh|so|well|and|but|also|yes)\W+)?(?:i|we|ich|wir|yo|je|j|nous)\b", re.IGNORECASE)
+_OF_A_PERSON = re.compile(
+    r"^\W*(?:my|our|mein\w{0,2}|unser\w{0,2}|mis?|nuestr[oa]s?|mon|ma|mes|notre|nos) (?:\w+ )?(?:wife|husband|partner"
+    r"|girlfriend|boyfriend|fianc[eé]e?|sons?|daughters?|kids?|child(?:ren)?|baby|toddler|mother|father|mum|mom|dad"
+    r"|parents|sisters?|brothers?|siblings|grand(?:mother|father|ma|pa|parents|son|daughter)|aunt|uncle|nephew|niece"
+    r"|cousins?|boss|colleagues?|friends?|neighbou?rs?|flatmate|roommate|frau|mann|sohn|tochter|kinder|mutter|vater"
+    r"|eltern|schwester|bruder|chef\w{0,2}|freund\w{0,3}|mujer|esposa|marido|hijos?|hijas?|madre|padre|padres|hermanos?"
+    r"|hermanas?|jef[ea]|amig[oa]s?|femme|mari|fils|filles?|enfants|mère|père|parents|sœurs?|frères?|patron\w{0,2}"
+    r"|amie?s?)\b(?! (?:and|und|y|et|is|are|was|were|ist|sind|war|es|est|son|sont)\b|['’]s)",
+    re.IGNORECASE,
+)
+"""A statement of what somebody else does; who somebody is may change what the user said of them."""
 _PLACES = (
     re.compile(
         r"\b(?:(?:i|we)(?:['’](?:m|re|ve)| am| are| have)? (?:(?:just|now|currently|still|actually) )?(?:live|living)"
@@ -208,7 +221,12 @@ def stand_beside(older: Stated, newer: Stated) -> bool:
 
 def is_of_another(older: str, newer: str) -> bool:
     """Return whether `newer` is about another subject than the speaker of `older`, so it changes nothing about them."""
-    return bool(_OF_MYSELF.search(older) and _OF_ANOTHER.search(newer) and not _MYSELF.search(newer))
+    if _MYSELF.search(newer):
+        return False
+    return bool(
+        (_OF_MYSELF.search(older) and _OF_ANOTHER.search(newer))
+        or (_OF_US.search(older) and _OF_A_PERSON.search(newer))
+    )
 
 
 def may_change_something(text: str) -> bool:
@@ -262,7 +280,9 @@ def _is_name(text: str, word: str) -> bool:
 
 def _content(text: str, language: str) -> frozenset[str]:
     words = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(term for word in words if word not in _FUNCTION_WORDS for term in terms_of(word, language))
+    own = {"son"} if language == ENGLISH else set[str]()  # A verb in Spanish and French.
+    words = (word for word in words if word not in _FUNCTION_WORDS or word in own)
+    return frozenset(term for word in words for term in terms_of(word, language))
 
 
 def _differ_in_value(older: list[str], newer: list[str]) -> bool | None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,8 @@ async def setup(
             names = (str(path), str(path))
             lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), *names)
             out.print(escape("".join(line if line.endswith("\n") else f"{line}\n" for line in lines)), end="")
+        if written is not None and find_spec("mcp") is None:
+            out.print("[yellow]The MCP server needs an extra:[/] pip install 'keeps\\[mcp]'")
         state = "would change" if dry_run else "changed"
         out.print(f"{len(differences)} files {state}." if differences else "Nothing to change.")
         if differences and agent == "codex" and not uninstall:

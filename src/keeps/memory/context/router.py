@@ -155,6 +155,8 @@ class ContextRouter:
             opening = f"{span_name(read.since, read.until, asking.zone)} there are no stored memories."
         if unknown:
             opening = NOT_SURE if any(answer.hits for answer in memories) else NOTHING_STORED
+            if answers.pinned_items:  # They may answer it: an allergy answers "Plan a dinner".
+                opening = f"Apart from what is known, {opening[0].lower()}{opening[1:]}"
         best, first = (
             ((), ()) if answers.capabilities is None else (answers.capabilities.best, answers.capabilities.first)
         )
