@@ -23,6 +23,9 @@ def keys(text: str) -> list[str]:
         ("I'm vegetarian, and Tom is allergic to hazelnuts.", ["user/diet", "tom/allergy/hazelnuts"]),
         ("I'm Dana, I'm a nurse at St. James's hospital.", ["user/name", "user/employer"]),
         ("I'm a nurse at a hospital.", ["user/occupation"]),
+        ("I'm vegetarian and I have a peanut allergy.", ["user/diet", "user/allergy/peanut"]),
+        ("I've got a severe tree nut allergy, so no pesto.", ["user/allergy/tree-nut"]),
+        ("I'm Tom, I'm diabetic.", ["user/name", "user/health/diabetic"]),
         ("I'm a senior software engineer.", ["user/occupation"]),
         ("I've switched jobs, I now work at a GP practice in Headingley.", ["user/employer"]),
     ],
@@ -35,6 +38,8 @@ def test_clear_statements_are_facts(text: str, expected: list[str]) -> None:
     "text",
     [
         "Is Tom allergic to nuts?",
+        "Do I have a peanut allergy?",
+        "I have no allergy.",
         "I think Tom is allergic to homework.",
         "Tom is not allergic to cats.",
         "Nobody is allergic to peanuts.",

@@ -42,7 +42,7 @@ BY_AGENT = "(agent) "
 """Marks the agent's statements in a summary."""
 SHORTEST_QUOTATION, LEAST_WORDS, MOST_OUTDATED = 20, 3, 20
 _WORD = re.compile(r"\w+")
-SEVERAL_VALUES = frozenset(("allergy", "preference", "liking", "dislike", "tool", "statement"))
+SEVERAL_VALUES = frozenset(("allergy", "health", "preference", "liking", "dislike", "tool", "statement"))
 """Attributes of facts that may have several values at the same time."""
 PASSAGE_FROM = 600
 """Number of characters from which only the sentences of a memory nearest to the question are shown."""

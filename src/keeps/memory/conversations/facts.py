@@ -106,6 +106,7 @@ _FORMS = {
     "occupation": "{who} works as {value}.",
     "allergy": "{who} is allergic to {value}.",
     "diet": "{who} is {value}.",
+    "health": "{who} is {value}.",
     "preference": "{who} prefers {value}.",
     "liking": "{who} likes {value}.",
     "dislike": "{who} dislikes {value}.",
@@ -113,6 +114,7 @@ _FORMS = {
 _IMPORTANCE = {
     "allergy": 0.95,
     "diet": 0.85,
+    "health": 0.95,
     "name": 0.9,
     "residence": 0.85,
     "employer": 0.85,

@@ -172,6 +172,14 @@ _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
         ("employer", rf"{_I}{_NOW}an? {_PROFESSION} (?:at|for) (?:the )?(?P<value>{_COMPANY})", False),
         ("allergy", rf"\b[Ii](?:['’]m| am) (?:\w{{1,20}}ly )?allergic to {_LIST}", True),
         (
+            "allergy",
+            r"\b[Ii](?:['’]ve got| have|['’]ve) (?:an? )?(?:(?:bad|severe|serious|mild|strong|nasty|slight) )?"
+            r"(?!(?:no|not|never|any|some|this|that|another|her|his|my|the)\b)"
+            r"(?P<value>[a-z]{2,20}(?:[ -][a-z]{2,20})?) allergy\b",
+            True,
+        ),
+        ("health", r"\b[Ii](?:['’]m| am) (?:an? )?(?P<value>(?:type [12] )?(?:diabetic|asthmatic|epileptic))\b", True),
+        (
             "diet",
             (
                 r"\b[Ii](?:['’]m| am|['’]ve (?:become|gone|turned)| became| went| turned) (?:now |fully |strictly"
