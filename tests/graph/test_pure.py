@@ -14,6 +14,8 @@ from keeps_client.errors import ValidationFailedError
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("With Biscuit. Did Joanna call?", ["Biscuit", "Joanna"]),
+        ("From Leeds I went to see Will Smith.", ["Leeds", "Will Smith"]),
         ("We met Maria Santos in Porto.", ["Maria Santos", "Porto"]),
         ("Maria came late. Then she left.", []),
         ("Hey Caroline! How are you?", ["Caroline"]),

@@ -24,7 +24,11 @@ _NO_NAMES = frozenset(
     september october november december mr mrs ms dr ok okay yes no oh hey hi hello thanks thank wow haha lol yeah sure well also but and so
     what when where who why how the a an this that these those my your our their his her its it he she they we you if then there here today
     tomorrow yesterday am pm tv dvd cd usa uk eu id url api sql json http https ai llm ceo cto hr faq diy xmas christmas easter halloween
-    english god sorry please maybe just let's that's it's don't can't not all some any one two three good great nice congrats absolutely""".split()
+    english god sorry please maybe just let's that's it's don't can't not all some any one two three good great nice congrats absolutely
+    mondays tuesdays wednesdays thursdays fridays saturdays sundays with from did do does is are was were be been have has had can could
+    would shall should might must to in on at by for of as after before since until during between near under over about into through
+    without against only because while although once both each every most more much many now later soon still even never always sometimes
+    perhaps however anyway instead let come go take make see look tell give ask remember me us them him""".split()
 )
 
 
