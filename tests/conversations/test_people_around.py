@@ -23,6 +23,7 @@ def keys(text: str) -> list[str]:
         ("I'm vegetarian, and Tom is allergic to hazelnuts.", ["user/diet", "tom/allergy/hazelnuts"]),
         ("I'm Dana, I'm a nurse at St. James's hospital.", ["user/name", "user/employer"]),
         ("I'm a nurse at a hospital.", ["user/occupation"]),
+        ("Since Monday I'm a school nurse at De Regenboog.", ["user/employer"]),
         ("I'm vegetarian and I have a peanut allergy.", ["user/diet", "user/allergy/peanut"]),
         ("I've got a severe tree nut allergy, so no pesto.", ["user/allergy/tree-nut"]),
         ("I'm Tom, I'm diabetic.", ["user/name", "user/health/diabetic"]),

@@ -106,7 +106,8 @@ _WORKPLACE = (
     rf"(?: in {_PLACE})?"
 )
 _PROFESSION = (
-    r"(?:(?:senior|junior|lead|freelance|software|data|primary school|maths|civil|community|dental|veterinary) ){0,2}"
+    r"(?:(?:senior|junior|lead|head|trainee|freelance|software|data|school|primary school|maths|civil|community|district"
+    r"|dental|veterinary) ){0,2}"
     r"(?:nurse|doctor|dentist|paramedic|midwife|pharmacist|physiotherapist|vet|teacher|lecturer|professor|lawyer"
     r"|solicitor|engineer|developer|programmer|designer|architect|accountant|scientist|researcher|journalist|translator"
     r"|librarian|plumber|electrician|carpenter|mechanic|hairdresser|social worker|police officer|firefighter)"
