@@ -24,6 +24,7 @@ def keys(text: str) -> list[str]:
         ("I'm Dana, I'm a nurse at St. James's hospital.", ["user/name", "user/employer"]),
         ("I'm a nurse at a hospital.", ["user/occupation"]),
         ("Since Monday I'm a school nurse at De Regenboog.", ["user/employer"]),
+        ("I live in Leeds and work at Barclays.", ["user/residence", "user/employer"]),
         ("I'm vegetarian and I have a peanut allergy.", ["user/diet", "user/allergy/peanut"]),
         ("I've got a severe tree nut allergy, so no pesto.", ["user/allergy/tree-nut"]),
         ("I'm Tom, I'm diabetic.", ["user/name", "user/health/diabetic"]),
@@ -97,3 +98,14 @@ async def test_past_appointment_is_not_told_of_the_user(living: Keeps, tenant: s
     assert "dentist" in "".join(item.text for section in before.sections for item in section.items)
     facts = [item.text for section in after.sections if section.name == "long_term" for item in section.items]
     assert not [text for text in facts if "dentist" in text]
+
+
+async def test_employer_stays_when_only_the_home_changes(living: Keeps, tenant: str, clock: MovingClock) -> None:
+    memory = living.memory(Scope(tenant, "omar"))
+    for day, text in (("one", "I live in Leeds and work at Barclays."), ("two", "I live in York now.")):
+        await memory.store_exchange([{"role": "user", "content": text}], session_id=day)
+        clock.forward(days=7)
+    prompt = (await memory.context("Where do I work?")).prompt
+    assert "I live in York now." in prompt
+    assert "I live in Leeds and work at Barclays." in prompt
+    assert "(earlier)" not in prompt

@@ -86,6 +86,12 @@ def test_statement_of_a_much_discussed_matter_is_not_changed_by_one_of_many() ->
         assert replaces(stated("My number is 555 0142."), stated(newer), 0.6, -0.2)
 
 
+def test_statement_of_home_and_work_stands_until_both_are_told_anew() -> None:
+    older = stated("I live in Leeds and I work at Barclays.")
+    assert not replaces(older, stated("I live in York now."), 0.7, 0.2)
+    assert replaces(older, stated("I live in York now and I work at Lumen."), 0.7, 0.2)
+
+
 async def test_true_statements_of_a_conversation_stay_unmarked(memory: LocalMemory) -> None:
     """Messages of one speaker are more similar to each other than their words are."""
     texts = [

@@ -195,7 +195,7 @@ def replaces(older: Stated, newer: Stated, similarity: float, lead: float) -> bo
     if is_of_another(older.text, newer.text) or _contrast(older, newer):
         return False
     if older.places & newer.places:
-        return True
+        return older.places <= newer.places  # Else a part of it still holds.
     if _ADDS.search(newer.text) or not older.terms & newer.terms:
         return False
     changes = (word for word in newer.changes - older.changes - _OFTEN if not word.endswith(("n't", "n’t")))

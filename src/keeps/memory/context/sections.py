@@ -337,8 +337,9 @@ def newest_first(items: Sequence[Item]) -> list[Item]:
             newer = facts.get(older.subject)
         if newer is None and older.terms:
             newer = next((item for item in dated if _changes(item, older)), None)
-        if newer is None and (told := places_told(older.words)):
-            newer = places[next(iter(told))] if older.at is not None else None
+        if newer is None and older.at is not None:
+            later = [places[place] for place in places_told(older.words)]
+            newer = later[0] if later and all(item is not older for item in later) else None  # No part still holds.
         if newer is None or newer is older or newer.statement == older.statement:
             continue
         older.changed_by = newer

@@ -145,6 +145,11 @@ _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
         ("employer", rf"{_I}{_NOW}(?:work|working|employed) (?:at|for|by) (?P<value>{_COMPANY})", False),
         (
             "employer",
+            rf"{_I}{_NOW}(?:live|living|based) in {_PLACE},? and (?:am )?work(?:ing)? (?:at|for) (?P<value>{_COMPANY})",
+            False,
+        ),
+        (
+            "employer",
             rf"{_I}{_NOW}(?:work|working|employed) (?:at|for"
             rf"|in) (?P<value>an? (?:[\w'’-]{{1,20}} ){{0,3}}{_WORKPLACE})\b",
             False,
