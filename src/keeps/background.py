@@ -7,7 +7,9 @@ connections belong to one loop, so all of them share this one.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures.thread  # noqa: F401  Imported later, it would end its executors before `_end` needs them.
+
+# Imported later, it would end its executors before `_end` needs them.
+import concurrent.futures.thread  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import os
 import threading
 from collections.abc import Awaitable, Callable, Hashable

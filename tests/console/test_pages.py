@@ -394,6 +394,19 @@ async def test_the_demonstration_comes_and_goes(server_url: str, keeps: Keeps) -
         assert not (await alice.list()).items
 
 
+async def test_the_demonstration_leaves_tenants_of_its_names_alone(server_url: str, keeps: Keeps) -> None:
+    real = keeps.memory(Scope("northwind", "real"))
+    await real.remember("Our own orchard.")
+    async with browsing(server_url) as http:
+        status, text = await text_of(http, "POST", "/ui/demo", {})
+        assert status == 409
+        assert "northwind has memories of its own" in text
+        assert not (await keeps.memory(Scope("harbour", "alice")).list()).items, "nothing was loaded"
+        assert (await text_of(http, "POST", "/ui/demo/remove", {}))[0] == 200
+        assert [memory.content for memory in (await real.list()).items] == ["Our own orchard."]
+    await real.admin.erase_tenant("northwind")
+
+
 async def test_a_memory_is_corrected_forgotten_restored_and_removed(
     secured_url: str, keeps: Keeps, tenant: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -180,6 +181,17 @@ async def test_document_is_replaced_and_appended(client: Hindsight, keeps: Keeps
         assert await contents(keeps, tenant, "alice") == ["Said elsewhere.", "Three.", "Two.", "Two."]
     await client.aretain("alice", "Four.", document_id="d", update_mode="append")
     assert await contents(keeps, tenant, "alice") == ["Four.", "Said elsewhere.", "Three.", "Two.", "Two."]
+
+
+async def test_document_that_two_calls_replace_at_once_is_not_lost(
+    client: Hindsight, keeps: Keeps, tenant: str
+) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    for round_ in range(8):
+        versions = [[{"content": f"Round {round_}, {name} {part}."} for part in range(5)] for name in ("one", "two")]
+        await asyncio.gather(*(client.aretain_batch("alice", version, document_id="d") for version in versions))
+        stored = {memory.content for memory in (await alice.list(limit=200)).items}
+        assert any({item["content"] for item in version} <= stored for version in versions)
 
 
 async def test_growing_transcript_is_stored_once(client: Hindsight, keeps: Keeps, tenant: str) -> None:

@@ -13,6 +13,7 @@ from pkgutil import iter_modules
 import pytest
 
 import keeps.integrations
+from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.integrations.owners import Owners
 from keeps_client.errors import UnavailableError
@@ -103,3 +104,17 @@ def test_a_sync_call_never_waits_for_a_loop_that_does_not_run(keeps: Keeps) -> N
     owners = Owners(keeps)
     with pytest.raises(asyncio.InvalidStateError, match="does not run"):
         owners.now(owners.ask("alice", lambda memory: memory.recall("hens")))
+
+
+async def test_many_users_share_an_adapter_at_once(server_url: str, keeps: Keeps, tenant: str) -> None:
+    owners = Owners(server_url, tenant_id=tenant)
+    users = [f"user-{number}" for number in range(130)]
+
+    async def stored(user_id: str) -> str:
+        return (await owners.ask(user_id, lambda memory: memory.remember(f"I am {user_id}."))).status
+
+    assert set(await asyncio.gather(*map(stored, users))) == {"created"}
+    await owners.close()
+    for user_id in users[::13]:
+        (memory,) = (await keeps.memory(Scope(tenant, user_id)).list()).items
+        assert memory.content == f"I am {user_id}."

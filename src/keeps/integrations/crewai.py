@@ -184,7 +184,7 @@ class KeepsStorage:
 
         async def find(memory: Memory) -> MemoryRecord | None:
             stored = await memory.find(NAMESPACE, _key(record_id))
-            return None if stored is None else _record(stored)
+            return None if stored is None or stored.visibility != "private" else _record(stored)
 
         return self._owners.now(self._tried("get_record", find, None))
 

@@ -323,7 +323,9 @@ async def _forget(memory: Memory, memory_id: str) -> str:
 
 async def _mirror(memory: Memory, action: str, target: str, text: str, old_text: str) -> None:
     """Repeat a write of Hermes' own memory tool, which names an entry by a part of its text."""
-    wanted: Filters = {"AND": [{"source": {"eq": SOURCE}}, {"tags": {"contains": [target]}}]}
+    wanted: Filters = {
+        "AND": [{"visibility": {"eq": "private"}}, {"source": {"eq": SOURCE}}, {"tags": {"contains": [target]}}]
+    }
     part = old_text or text
     if action in ("replace", "remove") and part:
         page = await memory.list(filters={"AND": [wanted, {"content": {"substring": part}}]}, limit=2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -31,7 +31,6 @@ UserOf = str | Callable[[RunT], str] | None
 """The user: an id; a function of the framework's run; or None: the user of the token."""
 SECONDS = 30.0
 """Maximum seconds that a framework waits for memory."""
-CLIENTS_KEPT = 100
 RATE_WAIT_SECONDS = 5.0
 """Maximum wait for the rate limit; after that a model gets an error rather than waiting longer."""
 NOT_ALLOWED = (ForbiddenError, UnauthenticatedError)
@@ -70,7 +69,8 @@ class Owners:
         self._given = self._keeps is not None
         self._opening = asyncio.Lock()
         self._loop = None if self._keeps is None else self._keeps.loop
-        self._clients: OrderedDict[tuple[str | None, str | None], MemoryClient] = OrderedDict()
+        self._clients: dict[str | None, MemoryClient] = {}
+        """By agent. All users share its connections."""
         self.failures: Counter[str] = Counter()
         """The number of failures of memory, by operation."""
 
@@ -138,7 +138,7 @@ class Owners:
 
     async def _memory(self, user_id: str | None, agent_id: str | None) -> Memory:
         if self._url is not None:
-            return await self._client(user_id, agent_id)
+            return self._client(user_id, agent_id)
         if self._keeps is None:
             async with self._opening:
                 if self._keeps is None:
@@ -146,25 +146,18 @@ class Owners:
         user_id = DEFAULT_USER_ID if user_id is None else user_id
         return self._keeps.memory(_scope(self.tenant_id or DEFAULT_TENANT_ID, user_id, agent_id))
 
-    async def _client(self, user_id: str | None, agent_id: str | None) -> MemoryClient:
-        key = user_id, agent_id
-        client = self._clients.get(key)
+    def _client(self, user_id: str | None, agent_id: str | None) -> MemoryClient:
+        client = self._clients.get(agent_id)
         if client is None:
             assert self._url is not None
-            client = MemoryClient(
+            client = self._clients[agent_id] = MemoryClient(
                 self._url,
                 token=self._token,
                 tenant_id=self.tenant_id,
-                user_id=user_id,
                 agent_id=agent_id,
                 rate_wait_seconds=RATE_WAIT_SECONDS,
             )
-            self._clients[key] = client
-            while len(self._clients) > CLIENTS_KEPT:
-                _, oldest = self._clients.popitem(last=False)
-                await oldest.close()
-        self._clients.move_to_end(key)
-        return client
+        return client if user_id is None else client.for_user(user_id)
 
     async def _closed(self) -> None:
         while self._clients:

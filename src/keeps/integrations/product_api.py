@@ -116,7 +116,7 @@ def acting_as(caller: Scope, user_id: str | None) -> Scope:
 
 def administers(caller: Scope) -> bool:
     """Return True for a caller who may see all users of the tenant."""
-    return caller.any_user and not caller.agent_bound and "admin" in caller.roles
+    return caller.any_user and not caller.agent_bound and not caller.roles.isdisjoint(("admin", "operator"))
 
 
 def own_memories(user_id: str, conditions: Filters | None) -> Filters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +29,7 @@ from keeps.integrations.product_api import administers, forget_all, own_memories
 from keeps.memory.memories.counts import MemoryCounts
 from keeps.sources.importing.records import MAX_SECTION_CHARACTERS, fitted, pieces
 from keeps_client.checked import validated
+from keeps_client.errors import NotFoundError
 from keeps_client.memory.admin import Admin
 from keeps_client.models import Filters, Hit, NewMemory
 from keeps_client.models.common import MAX_LIMIT
@@ -82,13 +84,16 @@ class Calls:
         """Store texts as they are, long ones in parts; a document that is retained again replaces its old parts."""
         items = [item for item in body.items if item.text().strip()]
         news = [new for item in items for new in _memories_of(item, body.document_tags or [])]
-        receipts = await self._memory.remember_many(news)
         appended = {_document(item) for item in items if item.update_mode == "append"}
-        for document in {_document(item) for item in items} - appended - {None}:
-            kept = {
-                receipt.memory_id for receipt, new in zip(receipts, news, strict=True) if new.session_id == document
-            }
-            await self._forget_others(str(document), kept)
+        replaced = {_document(item) for item in items} - appended - {None}
+        # Read before writing: the parts of a concurrent call are not among them, so it does not lose them.
+        before = [memory_id for document in replaced for memory_id in await self._parts(str(document))]
+        receipts = await self._memory.remember_many(news)
+        kept = {receipt.memory_id for receipt in receipts}
+        for memory_id in before:
+            if memory_id not in kept:
+                with suppress(NotFoundError):  # A concurrent call forgot it.
+                    await self._memory.forget(memory_id)
         return {"success": True, "bank_id": self.bank_id, "items_count": len(items), "async": False}
 
     async def recall(self, body: RecallRequest) -> dict[str, Any]:
@@ -149,15 +154,13 @@ class Calls:
         )
         return result.hits
 
-    async def _forget_others(self, document: str, kept: set[UUID]) -> None:
-        """Forget the parts of a document that its new text does not contain."""
+    async def _parts(self, document: str) -> list[UUID]:
+        """Return the parts of a document."""
         filters = self._own({"AND": [{"session_id": {"eq": document}}, {"source": {"eq": SOURCE}}]})
-        counts, stale, offset = self._keeps.service(MemoryCounts), list[UUID](), 0
-        while page := await counts.window(self._scope, filters, offset, MAX_LIMIT):
-            stale += [memory.memory_id for memory in page if memory.memory_id not in kept]
-            offset += len(page)
-        for memory_id in stale:
-            await self._memory.forget(memory_id)
+        counts, parts = self._keeps.service(MemoryCounts), list[UUID]()
+        while page := await counts.window(self._scope, filters, len(parts), MAX_LIMIT):
+            parts += [memory.memory_id for memory in page]
+        return parts
 
     async def _settings(self) -> dict[str, Any]:
         item = await self._memory.get_item(_PROFILE, _KEY)
