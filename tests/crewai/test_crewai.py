@@ -230,7 +230,8 @@ async def test_many_records(place: dict[str, Any]) -> None:
 
 
 async def test_users_and_tenants_share_nothing(place: dict[str, Any], keeps: Keeps, tenant: str) -> None:
-    await keeps.memory(Scope(tenant, "bob")).remember("Bob's door code.", namespace="crewai", visibility="tenant")
+    bob = keeps.memory(Scope(tenant, "bob"))
+    await bob.remember("Bob's door code.", namespace="crewai", key="9", visibility="tenant")
 
     def work() -> None:
         alice = KeepsStorage(user_id="alice", **place)
@@ -239,7 +240,7 @@ async def test_users_and_tenants_share_nothing(place: dict[str, Any], keeps: Kee
         alice.save([record(HENS, id="1")])
         for other in others:
             assert searched(other, "hens, door code") == other.list_records() == []
-            assert other.get_record("1") is None
+            assert other.get_record("1") is other.get_record("9") is None
             assert other.delete(record_ids=["1"]) == other.delete() == 0
             other.save([record("Another one.", id="1")])
             other.reset()

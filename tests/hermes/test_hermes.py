@@ -46,7 +46,8 @@ def made(place: dict[str, Any], tmp_path: Path) -> Made:
 
 
 async def contents(keeps: Keeps, tenant: str, user: str = "telegram:4711") -> list[str]:
-    return sorted(each.content for each in (await keeps.memory(Scope(tenant, user)).list(limit=200)).items)
+    stored = (await keeps.memory(Scope(tenant, user)).list(limit=200)).items
+    return sorted(memory.content for memory in stored if memory.user_id == user)
 
 
 def result(answer: str) -> str:
@@ -219,6 +220,8 @@ async def test_writes_of_hermes_own_tool_are_mirrored(made: Made, keeps: Keeps, 
         return await contents(keeps, tenant)
 
     await keeps.memory(Scope(tenant, "telegram:4711")).remember("I have hens.")
+    mallory = keeps.memory(Scope(tenant, "mallory"))
+    await mallory.remember("Mallory has two hens.", source="hermes", tags=["user"], visibility="tenant")
     assert await after(*[("add", "user", HENS, {})] * 2) == ["I have hens.", HENS]
     replaced = await after(("replace", "user", "I keep three hens.", {"old_text": "two hens"}))
     assert replaced == ["I have hens.", "I keep three hens."]
