@@ -95,6 +95,11 @@ _PLACES = (
     ),
 )
 """Statements of where the user lives, where the user works, and of the user's diet: each holds until the next."""
+_PLACE_PARTS = (
+    "liv moved relocated wohn leb gezogen viv mud habit ménag work job started employed arbeit bin trabaj travaill"
+    " vegan vegetari pescatarian flexitarian végan végétari"
+).split()
+"""Parts of words, one of which each match of _PLACES contains. Most texts contain none, which takes less to see."""
 _SENTENCE_END = re.compile(r"[.!?…]\s+\S|[。！？].")
 _WORD = re.compile(r"[^\W_]+(?:['’.,:-][^\W_]+)*")
 _SUBJECT = re.compile(
@@ -159,11 +164,23 @@ class Stated:
     is_sentence: bool
 
 
+def words_in(text: str) -> list[str]:
+    """Return the words of a statement that count, in lower case."""
+    return [word.casefold() for word in _WORD.findall(text[:MOST_CHARACTERS])][:MOST_WORDS]
+
+
+def may_differ_in_value(older: list[str], newer: list[str]) -> bool:
+    """Return whether statements with these words may differ in one value alone: enough words are the same."""
+    distinct = set(older)
+    equal = len(distinct.intersection(newer)) + len(older) - len(distinct)
+    return 2 * equal >= _least_equal(older, newer)
+
+
 def stated(text: str) -> Stated:
     """Read a statement; only its beginning counts."""
     text = text[:MOST_CHARACTERS]
     language = language_of(text)
-    words = [word.casefold() for word in _WORD.findall(text)][:MOST_WORDS]
+    words = words_in(text)
     before_verb = _SUBJECT.search(text[:80])
     which = (piece for pieces in _MODIFIER.findall(text) for piece in pieces)
     return Stated(
@@ -180,7 +197,11 @@ def stated(text: str) -> Stated:
 
 def places_told(text: str) -> frozenset[int]:
     """Return which facts a text tells that hold until they are told again: where the user lives, and works."""
-    return frozenset(number for number, pattern in enumerate(_PLACES) if pattern.search(text[:MOST_CHARACTERS]))
+    text = text[:MOST_CHARACTERS]
+    lower = text.lower()
+    if not any(part in lower for part in _PLACE_PARTS):
+        return frozenset()
+    return frozenset(number for number, pattern in enumerate(_PLACES) if pattern.search(text))
 
 
 def replaces(older: Stated, newer: Stated, similarity: float, lead: float) -> bool:
@@ -292,7 +313,7 @@ def _differ_in_value(older: list[str], newer: list[str]) -> bool | None:
     """
     pieces = SequenceMatcher(None, older, newer, autojunk=False).get_opcodes()
     equal = sum(end - start for tag, start, end, _, _ in pieces if tag == "equal")
-    if 2 * equal < max(len(older), min(len(newer), len(older) + 2)):
+    if 2 * equal < _least_equal(older, newer):
         return None
     differing = [
         (start, older[start:end], newer[other_start:other_end])
@@ -313,6 +334,11 @@ def _differ_in_value(older: list[str], newer: list[str]) -> bool | None:
     follows_link = bool(head) and head[-1] in _LINKS
     begins_with_link = len(before) > 1 < len(after) and (before[0] in _LINKS or after[0] in _LINKS)
     return len(head) > 1 and (are_numbers or follows_link or begins_with_link)
+
+
+def _least_equal(older: list[str], newer: list[str]) -> int:
+    """Return twice the number of words that two statements share at least if they are made alike."""
+    return max(len(older), min(len(newer), len(older) + 2))
 
 
 def _says(words: list[str]) -> bool:

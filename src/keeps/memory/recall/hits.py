@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from keeps.base.text.asks import only_asks
-from keeps.base.text.changes import ALIKE, MOST_CHARACTERS, Stated, places_told, replaces, stated, tells_anew
+from keeps.base.text.changes import (
+    ALIKE,
+    MOST_CHARACTERS,
+    Stated,
+    may_differ_in_value,
+    places_told,
+    replaces,
+    stated,
+    tells_anew,
+    words_in,
+)
 from keeps.base.text.small_talk import is_small_talk
 from keeps.base.text.trust import is_quotation, origin_of
 from keeps.base.unchecked import unchecked
@@ -116,6 +126,8 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
     similarity = vectors @ vectors.T
     leads = _leads(similarity, [memory.content_type for memory in memories])
     places = [places_told(memory.content) for memory in memories]
+    words = [words_in(memory.content) for memory in memories]
+    asks = [only_asks(memory.content) for memory in memories]
     read: dict[int, Stated] = {}
 
     def statement(place: int) -> Stated:
@@ -129,11 +141,12 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
         if (
             one.memory_id not in newer
             and (similarity[older, later] >= ALIKE or places[older] & places[later])
+            and (leads[older, later] >= 0 or places[older] or may_differ_in_value(words[older], words[later]))
+            and not asks[older]
+            and not asks[later]
             and (one.user_id, one.metadata.get("speaker")) == (other.user_id, other.metadata.get("speaker"))
             and one.valid_from < other.valid_from
             and one.content != other.content
-            and not only_asks(one.content)
-            and not only_asks(other.content)
             and replaces(
                 statement(older), statement(later), float(similarity[older, later]), float(leads[older, later])
             )
