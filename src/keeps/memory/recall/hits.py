@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from uuid import UUID
 
 import numpy as np
@@ -135,12 +134,14 @@ def later_statements(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
             read[place] = stated(memories[place].content)
         return read[place]
 
+    telling = np.array([bool(place) for place in places])
+    likely = (similarity >= ALIKE) | np.logical_and.outer(telling, telling)
     newer: dict[UUID, UUID] = {}
-    for later, older in combinations(reversed(range(len(memories))), 2):
+    count = len(memories)
+    for later, older in ((n, o) for n in reversed(range(count)) for o in np.flatnonzero(likely[:n, n]).tolist()):
         one, other = memories[older], memories[later]
         if (
             one.memory_id not in newer
-            and (similarity[older, later] >= ALIKE or places[older] & places[later])
             and (leads[older, later] >= 0 or places[older] or may_differ_in_value(words[older], words[later]))
             and not asks[older]
             and not asks[later]
