@@ -13,11 +13,13 @@ from keeps.base.scope import Scope
 from keeps.engine import Keeps, LocalMemory
 from keeps.sources.importing.exports import TEXTS, write_okf
 from keeps.sources.importing.formats import read
+from keeps.sources.importing.markdown import read_folder, write_folder
 from keeps.sources.importing.service import run_import
 from keeps_client import Memory, MemoryClient
 from keeps_client.errors import ValidationFailedError
 from tests.transfer.test_round_trips import CONTENTS
 
+FOLDERS = {"okf": write_okf, "markdown": write_folder}
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
@@ -52,14 +54,14 @@ def bytes_of(place: Path) -> dict[str, bytes]:
 
 
 def write(form: str, place: Path, memories: list[Any]) -> dict[str, bytes]:
-    if form == "okf":
-        write_okf(place, memories)
+    if form in FOLDERS:
+        FOLDERS[form](place, memories)
     else:
         place.write_text("".join(TEXTS[form](memories)), encoding="utf-8", newline="")
     return bytes_of(place)
 
 
-@pytest.mark.parametrize("form", [*TEXTS, "okf"])
+@pytest.mark.parametrize("form", [*TEXTS, *FOLDERS])
 async def test_round_trip_gives_the_same_bytes(
     memory: LocalMemory, keeps: Keeps, tenant: str, tmp_path: Path, form: str
 ) -> None:
@@ -69,10 +71,11 @@ async def test_round_trip_gives_the_same_bytes(
     suffix = {"mem0": ".json", "mcp-memory": ".jsonl"}.get(form)
     place = (tmp_path / "first").rename(tmp_path / f"first{suffix}") if suffix else tmp_path / "first"
     other = keeps.memory(Scope(f"{tenant}-2", "alice"))
-    summary = await run_import(other, read(place))
+    records = read_folder if form == "markdown" else read
+    summary = await run_import(other, records(place))
     assert summary.rejected == []
     assert write(form, tmp_path / "second", await all_of(other)) == first
-    assert (await run_import(other, read(place))).stored == 0
+    assert (await run_import(other, records(place))).stored == 0
     if form != "mcp-memory":
         same = {
             "content",

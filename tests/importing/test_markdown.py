@@ -55,9 +55,12 @@ async def test_what_people_wrote_comes_in_and_what_cannot_be_read_is_named(memor
     (tmp_path / "profile.md").write_text("---\nkeeps: 1\n---\n\n## dog\n\nHer dog is called Rex.\n")
     (tmp_path / "broken.md").write_text("---\nno end\n")
     (tmp_path / "linked.md").symlink_to("/etc/passwd")
+    (tmp_path / "times.md").write_text(
+        "---\nkeeps: 1\nentries:\n  home:\n    metadata: {valid_to: soon}\n---\n\n## home\n\nLeeds.\n"
+    )
     summary = await run_import(memory, read_folder(tmp_path))
     assert dict(summary.statuses) == {"created": 1}
-    assert [place for place, _ in summary.rejected] == ["broken.md", "linked.md"]
+    assert [place for place, _ in summary.rejected] == ["broken.md", "linked.md", "times.md#home"]
     found = await memory.find("memory", "dog")
     assert (found.content, found.content_type) == ("Her dog is called Rex.", "profile")
 

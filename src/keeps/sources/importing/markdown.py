@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+import json
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from keeps.memory.providers.builtin import joined_key, split_key
 from keeps.memory.providers.markdown.format import Category, Section, category_of, file_of, parse, render
 from keeps.memory.providers.markdown.front_matter import UnreadableError
 from keeps.providers.contract import text_of
-from keeps.sources.importing.records import Record
+from keeps.sources.importing.records import Record, moment_of
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Memory
 
@@ -32,16 +35,24 @@ _KEPT = (
 def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
     """Write one file per content type with one entry per memory. Return the number of memories.
 
+    Ids and times of storing are left out, so that the folder is the same, to the byte, after it was imported.
+
     Raises ValidationFailedError if the folder already contains Markdown.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.glob("*.md"))):
         raise ValidationFailedError(f"{folder} already contains Markdown; name a new folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     categories: dict[str, dict[str, Section]] = {}
-    count = 0
-    for memory in memories:
+    written = 0
+    for memory in sorted(
+        memories, key=lambda memory: (memory.valid_from, joined_key(memory) if memory.key else "", memory.content)
+    ):
         metadata: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT if getattr(memory, name) is not None}
-        metadata |= {"valid_from": memory.valid_from.isoformat()}
+        metadata |= {
+            name: moment.isoformat()
+            for name in ("valid_from", "valid_to")
+            if (moment := getattr(memory, name)) is not None
+        }
         if memory.key is None:
             metadata["unkeyed"] = True
             if memory.namespace:
@@ -49,22 +60,21 @@ def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
         for name in ("value", "metadata"):
             if getattr(memory, name):
                 metadata[name] = getattr(memory, name)
-        key = joined_key(memory)
-        categories.setdefault(memory.content_type, {})[key] = Section(
-            key,
-            memory.content,
-            identity=str(memory.memory_id),
-            created_at=memory.created_at,
-            updated_at=memory.updated_at,
-            tags=memory.tags,
-            metadata=metadata,
-        )
-        count += 1
+        sections = categories.setdefault(memory.content_type, {})
+        key = joined_key(memory) if memory.key is not None else _key_of(memory.content, metadata, sections)
+        sections[key] = Section(key, memory.content, tags=memory.tags, metadata=metadata)
+        written += 1
     for name, sections in categories.items():
         path = folder / file_of(name)
         path.touch(mode=0o600)
         path.write_text(render(Category(name, 1, sections)), encoding="utf-8", newline="")
-    return count
+    return written
+
+
+def _key_of(content: str, metadata: Mapping[str, Any], taken: Container[str]) -> str:
+    """Return a key for a memory without one: the same for the same memory."""
+    digest = hashlib.sha256(json.dumps([content, metadata], sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return next(key for number in count(1) if (key := digest if number == 1 else f"{digest}-{number}") not in taken)
 
 
 def is_markdown_memory(folder: Path) -> bool:
@@ -91,11 +101,15 @@ def read_folder(folder: Path) -> Iterator[Record]:
             yield Record(file.name, None, error.detail if isinstance(error, UnreadableError) else "is not UTF-8")
             continue
         for key, section in category.sections.items():
-            yield Record(f"{file.name}#{key}", _memory(name, section))
+            place = f"{file.name}#{key}"
+            try:
+                yield Record(place, _memory(name, section), valid_to=moment_of(section.metadata.get("valid_to")))
+            except ValueError:
+                yield Record(place, None, "valid_to: is not a time")
 
 
 def _memory(content_type: str, section: Section) -> dict[str, JsonValue]:
-    rest = dict(section.metadata)
+    rest = {name: value for name, value in section.metadata.items() if name != "valid_to"}
     memory: dict[str, JsonValue] = {
         "content": text_of(section.value) or "(empty)",
         "content_type": content_type,

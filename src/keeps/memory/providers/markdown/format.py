@@ -167,7 +167,7 @@ def _section(key: str, value: JsonValue, told: Mapping[str, Any], name: str, hea
 
 
 def _told(section: Section) -> dict[str, object]:
-    fields: dict[str, object] = {"id": section.identity}
+    fields: dict[str, object] = {} if section.identity is None else {"id": section.identity}
     for name, moment in (("created", section.created_at), ("updated", section.updated_at)):
         if moment is not None:
             fields[name] = moment.isoformat()
