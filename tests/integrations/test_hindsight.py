@@ -339,6 +339,9 @@ async def test_refused_calls_count_for_the_credentials(keeps: Keeps, tenant: str
         client = Hindsight(base_url=f"{url}/hindsight", api_key=own, max_attempts=1)
         assert [await status_of(client.aretain("bob", CELLO)) for _ in range(3)] == [403, 403, 429]
         await client.aclose()
+        client = Hindsight(base_url=f"{url}/hindsight", api_key=await key_of(keeps, tenant), max_attempts=1)
+        assert [await status_of(client.aretain("\0", CELLO)) for _ in range(3)] == [422, 422, 429], "no such bank"
+        await client.aclose()
 
 
 async def test_version_and_health(client: Hindsight, served: str) -> None:

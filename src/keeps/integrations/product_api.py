@@ -88,7 +88,7 @@ class ProductMount(Mount):
         role: RoleName = "reader" if reads else "writer"
         try:
             payer = self.payer(caller, path)
-        except ForbiddenError:
+        except (ForbiddenError, ValidationFailedError):
             await admit(self._rates, caller, role, reads=reads)  # refused calls count, too
             raise
         if payer is not None:
