@@ -28,6 +28,24 @@ const PAGE = `<!doctype html><script type="module">
   await fetch("/result", { method: "POST", body: JSON.stringify(result) });
 </script>`;
 
+/** Open a page in Chromium and return the result that it posts. */
+async function opened(page, result) {
+  const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
+  const profile = mkdtempSync("/tmp/keeps-js-chromium-");
+  const browser = spawn("chromium", [...options, `--user-data-dir=${profile}`, page], {
+    stdio: "ignore",
+    detached: true,
+  });
+  const exit = once(browser, "exit");
+  try {
+    return await result;
+  } finally {
+    process.kill(-browser.pid, "SIGKILL"); // Its children, too: they write into the profile.
+    await exit;
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  }
+}
+
 const isThere = () => {
   try {
     return Boolean(execFileSync("sh", ["-c", "command -v chromium"], { encoding: "utf8" }));
@@ -57,18 +75,18 @@ test(
         .end(readFileSync(new URL(name, BUILD)));
     }).listen(0, "127.0.0.1");
     await once(pages, "listening");
-    const profile = mkdtempSync("/tmp/keeps-js-chromium-");
-    const caller = encodeURIComponent(JSON.stringify({ baseUrl: URL_OF_SERVER, token: tokenOf(newTenant(), "alice") }));
-    const page = `http://127.0.0.1:${pages.address().port}/#${caller}`;
-    const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
-    const browser = spawn("chromium", [...options, `--user-data-dir=${profile}`, page], { stdio: "ignore" });
-    t.after(async () => {
-      browser.kill();
-      if (browser.exitCode === null) await once(browser, "exit");
+    t.after(() => {
       pages.closeAllConnections();
       pages.close();
-      rmSync(profile, { recursive: true, maxRetries: 5 });
     });
-    assert.deepEqual(await result, ["Alice is allergic to peanuts. 🥜", null, true, true, "memory.written"]);
+    const caller = encodeURIComponent(JSON.stringify({ baseUrl: URL_OF_SERVER, token: tokenOf(newTenant(), "alice") }));
+    const page = `http://127.0.0.1:${pages.address().port}/#${caller}`;
+    assert.deepEqual(await opened(page, result), [
+      "Alice is allergic to peanuts. 🥜",
+      null,
+      true,
+      true,
+      "memory.written",
+    ]);
   },
 );

@@ -44,7 +44,9 @@ export async function proxy(fault) {
     if (what === "away") return incoming.socket.destroy();
     if (typeof what === "object") return answer.writeHead(what.status, what.headers).end(what.body ?? "");
     const headers = { ...incoming.headers, host: new URL(URL_OF_SERVER).host };
-    const outgoing = request(URL_OF_SERVER + incoming.url, { method: incoming.method, headers }, (response) => {
+    // A connection of its own: one that the server closes while it is idle would look like a fault.
+    const options = { method: incoming.method, headers, agent: false };
+    const outgoing = request(URL_OF_SERVER + incoming.url, options, (response) => {
       if (what === "lost") return response.resume().on("end", () => incoming.socket.destroy());
       answer.writeHead(response.statusCode, response.headers);
       response.pipe(answer);
