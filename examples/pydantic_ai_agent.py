@@ -19,7 +19,7 @@ from keeps.integrations.pydantic_ai import KeepsContext, KeepsToolset
 
 @dataclass
 class Guest:
-    """What the application knows of a run: who is asking."""
+    """The application's data of a run: its user."""
 
     user_id: str
 

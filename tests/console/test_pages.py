@@ -402,7 +402,7 @@ async def test_the_demonstration_leaves_tenants_of_its_names_alone(server_url: s
         assert status == 409
         assert "northwind has memories of its own" in text
         assert not (await keeps.memory(Scope("harbour", "alice")).list()).items, "nothing was loaded"
-        assert (await text_of(http, "POST", "/ui/demo/remove", {}))[0] == 200
+        assert (await text_of(http, "POST", "/ui/demo/remove", {}))[0] == 404
         assert [memory.content for memory in (await real.list()).items] == ["Our own orchard."]
     await real.admin.erase_tenant("northwind")
 

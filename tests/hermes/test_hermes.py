@@ -27,7 +27,7 @@ Made = Callable[..., KeepsMemoryProvider]
 
 @pytest.fixture(params=["in process", "over HTTP"])
 def place(request: pytest.FixtureRequest, keeps: Keeps, server_url: str, tenant: str) -> dict[str, Any]:
-    """Where the provider finds its memories."""
+    """Return the place of the memories, as arguments."""
     return {"keeps": keeps if request.param == "in process" else server_url, "tenant_id": tenant}
 
 

@@ -19,7 +19,7 @@ from keeps.doors.server.problems import problem_of
 from keeps.doors.server.urls import SLASH
 from keeps.engine import Keeps
 from keeps.memory.memories.counts import MemoryCounts
-from keeps.store.access.roles import require
+from keeps.store.access.roles import permits, require
 from keeps.store.db.repeats import repeatable
 from keeps_client.checked import validation_failed
 from keeps_client.errors import ForbiddenError, KeepsError, NotFoundError, ValidationFailedError
@@ -116,7 +116,7 @@ def acting_as(caller: Scope, user_id: str | None) -> Scope:
 
 def administers(caller: Scope) -> bool:
     """Return True for a caller who may see all users of the tenant."""
-    return caller.any_user and not caller.agent_bound and not caller.roles.isdisjoint(("admin", "operator"))
+    return caller.any_user and permits(caller, "admin")
 
 
 def own_memories(user_id: str, conditions: Filters | None) -> Filters:

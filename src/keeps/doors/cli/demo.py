@@ -21,7 +21,7 @@ from keeps.base.scope import Scope
 from keeps.doors.cli.command import command
 from keeps.doors.cli.context import DatabaseUrl, folder_of, out
 from keeps.doors.cli.hits import print_hit
-from keeps.doors.demo.extras import add_extras
+from keeps.doors.demo.extras import add_extras, is_marked, mark
 from keeps.doors.demo.story import read_story, story_tenants
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.lifecycle.service import Lifecycle
@@ -112,6 +112,7 @@ async def demo(home: DemoHome = None, database_url: DatabaseUrl = None) -> None:
         await _forget(alice, steps)
         leaked = await _wall(alice, bob, steps)
         with _step("a document, a plan, entities", steps):
+            await mark(keeps, dict.fromkeys(turn.scope for turn in read_story()))
             await add_extras(keeps, read_story())
         with _step("three weeks of conversations", steps):
             promised = await talk(keeps.memory(Scope(WEEKS_TENANT, "alice", "concierge")), clock)
@@ -135,7 +136,8 @@ async def demo(home: DemoHome = None, database_url: DatabaseUrl = None) -> None:
 async def _erase_last(keeps: Keeps) -> None:
     """Erase the tenants of the last demo, so that this one tells the same story. Others of these names stay."""
     turn = next(read_story())
-    if await keeps.memory(turn.scope).find(turn.memory["namespace"], turn.memory["key"]) is None:
+    stored = await keeps.memory(turn.scope).find(turn.memory["namespace"], turn.memory["key"])
+    if stored is None and not await is_marked(keeps, turn.scope):
         return
     for tenant in (WEEKS_TENANT, *sorted(story_tenants() - {turn.scope.tenant_id}), turn.scope.tenant_id):
         with suppress(NotFoundError):

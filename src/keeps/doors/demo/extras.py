@@ -12,6 +12,8 @@ from keeps.memory.lifecycle.service import Lifecycle
 from keeps_client.errors import ConflictError
 from keeps_client.models import NewTranscriptEntry
 
+MARK = ("keeps", "demonstration")
+"""Namespace of the item that marks a tenant of the demonstration: tenants of these names may be somebody's own."""
 OWNER = Scope("harbour", "alice", agent_id="concierge")
 QUESTIONS = (
     "What is Alice allergic to?",
@@ -37,6 +39,17 @@ Ask every guest about allergies a week before. Label each dish with nuts, milk, 
 
 Dishes with peanuts are cooked in separate pans, and served on a separate table.
 """
+
+
+async def mark(keeps: Keeps, owners: Iterable[Scope]) -> None:
+    """Mark the tenants of these users as the demonstration's."""
+    for owner in owners:
+        await keeps.memory(owner).put_item(MARK, "loaded", {"by": "keeps"}, index=False)
+
+
+async def is_marked(keeps: Keeps, owner: Scope) -> bool:
+    """Return whether the tenant of this user of the demonstration is the demonstration's."""
+    return await keeps.memory(owner).get_item(MARK, "loaded") is not None
 
 
 async def add_extras(keeps: Keeps, turns: Iterable[Turn]) -> None:
