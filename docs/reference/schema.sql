@@ -155,6 +155,9 @@ COMMENT ON COLUMN keeps.documents.passage_tokens IS 'How long a passage is at mo
 ALTER TABLE ONLY keeps.documents
     ADD CONSTRAINT documents_pkey PRIMARY KEY (tenant_id, document_id);
 
+ALTER TABLE keeps.documents
+    ADD CONSTRAINT documents_space_private CHECK (((visibility = 'private'::text) OR (NOT starts_with(user_id, '(space) '::text)))) NOT VALID;
+
 CREATE INDEX documents_by_owner ON keeps.documents USING btree (tenant_id, user_id, created_at DESC, document_id DESC);
 
 CREATE INDEX documents_shared ON keeps.documents USING btree (tenant_id, created_at DESC, document_id DESC) WHERE (visibility = 'tenant'::text);
@@ -189,6 +192,9 @@ COMMENT ON TABLE keeps.entities IS 'Nodes of the graph. merged_into names the en
 
 ALTER TABLE ONLY keeps.entities
     ADD CONSTRAINT entities_pkey PRIMARY KEY (tenant_id, entity_id);
+
+ALTER TABLE keeps.entities
+    ADD CONSTRAINT entities_space_private CHECK (((visibility = 'private'::text) OR (NOT starts_with(user_id, '(space) '::text)))) NOT VALID;
 
 CREATE INDEX entities_by_owner ON keeps.entities USING btree (tenant_id, user_id, created_at DESC, entity_id DESC);
 
@@ -236,11 +242,18 @@ CREATE TABLE keeps.events (
     traceparent text DEFAULT NULLIF(current_setting('app.traceparent'::text, true), ''::text),
     data jsonb CONSTRAINT events_data_not_null1 NOT NULL,
     recorded_at timestamp with time zone DEFAULT now() NOT NULL,
+    actor_id text DEFAULT 
+CASE
+    WHEN starts_with(current_setting('app.current_user'::text, true), '(space) '::text) THEN NULLIF(current_setting('app.acting_user'::text, true), current_setting('app.current_user'::text, true))
+    ELSE NULL::text
+END,
     CONSTRAINT events_visibility_known CHECK ((visibility = ANY (ARRAY['private'::text, 'tenant'::text])))
 )
 PARTITION BY RANGE (recorded_at);
 
 COMMENT ON TABLE keeps.events IS 'Everything that happened, append-only, a partition a month; all durable rows can be rebuilt from it.';
+
+COMMENT ON COLUMN keeps.events.actor_id IS 'In a space: the user who acted; NULL for jobs.';
 
 ALTER TABLE ONLY keeps.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (tenant_id, sequence, recorded_at);
@@ -268,6 +281,11 @@ CREATE TABLE keeps.events_rest (
     traceparent text DEFAULT NULLIF(current_setting('app.traceparent'::text, true), ''::text),
     data jsonb CONSTRAINT events_data_not_null1 NOT NULL,
     recorded_at timestamp with time zone DEFAULT now() CONSTRAINT events_recorded_at_not_null NOT NULL,
+    actor_id text DEFAULT 
+CASE
+    WHEN starts_with(current_setting('app.current_user'::text, true), '(space) '::text) THEN NULLIF(current_setting('app.acting_user'::text, true), current_setting('app.current_user'::text, true))
+    ELSE NULL::text
+END,
     CONSTRAINT events_visibility_known CHECK ((visibility = ANY (ARRAY['private'::text, 'tenant'::text])))
 );
 
@@ -451,6 +469,9 @@ ALTER TABLE ONLY keeps.memories
 
 ALTER TABLE ONLY keeps.memories
     ADD CONSTRAINT memories_pkey PRIMARY KEY (tenant_id, memory_id);
+
+ALTER TABLE keeps.memories
+    ADD CONSTRAINT memories_space_private CHECK (((visibility = 'private'::text) OR (NOT starts_with(user_id, '(space) '::text)))) NOT VALID;
 
 CREATE INDEX memories_by_owner ON keeps.memories USING btree (tenant_id, user_id, created_at DESC, memory_id DESC);
 
@@ -798,6 +819,9 @@ COMMENT ON TABLE keeps.relations IS 'Edges of the graph: typed, directed, true f
 ALTER TABLE ONLY keeps.relations
     ADD CONSTRAINT relations_pkey PRIMARY KEY (tenant_id, relation_id);
 
+ALTER TABLE keeps.relations
+    ADD CONSTRAINT relations_space_private CHECK (((visibility = 'private'::text) OR (NOT starts_with(user_id, '(space) '::text)))) NOT VALID;
+
 CREATE INDEX relations_by_owner ON keeps.relations USING btree (tenant_id, user_id);
 
 CREATE INDEX relations_by_source ON keeps.relations USING btree (tenant_id, source_id, relation_type);
@@ -892,6 +916,49 @@ CREATE INDEX sessions_by_time ON keeps.sessions USING btree (tenant_id, user_id,
 
 ALTER TABLE ONLY keeps.sessions
     ADD CONSTRAINT sessions_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users(tenant_id, user_id) ON DELETE CASCADE;
+
+CREATE TABLE keeps.space_members (
+    tenant_id text NOT NULL,
+    space_id text NOT NULL,
+    member_type text NOT NULL,
+    member_id text NOT NULL,
+    role text NOT NULL,
+    added_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    CONSTRAINT space_members_role_known CHECK ((role = ANY (ARRAY['reader'::text, 'writer'::text, 'curator'::text]))),
+    CONSTRAINT space_members_type_known CHECK ((member_type = ANY (ARRAY['user'::text, 'agent'::text])))
+);
+
+COMMENT ON TABLE keeps.space_members IS 'Who may use a space. An agent is a member by a key or token that is bound to it. expires_at: the membership ends.';
+
+ALTER TABLE ONLY keeps.space_members
+    ADD CONSTRAINT space_members_pkey PRIMARY KEY (tenant_id, space_id, member_type, member_id);
+
+CREATE INDEX space_members_by_member ON keeps.space_members USING btree (tenant_id, member_type, member_id);
+
+ALTER TABLE ONLY keeps.space_members
+    ADD CONSTRAINT space_members_space_exists FOREIGN KEY (tenant_id, space_id) REFERENCES keeps.spaces(tenant_id, space_id) ON DELETE CASCADE;
+
+CREATE TABLE keeps.spaces (
+    tenant_id text NOT NULL,
+    space_id text NOT NULL,
+    user_id text NOT NULL,
+    title text,
+    created_at timestamp with time zone NOT NULL,
+    archived_at timestamp with time zone,
+    CONSTRAINT spaces_id_length CHECK (((char_length(space_id) >= 1) AND (char_length(space_id) <= 64))),
+    CONSTRAINT spaces_owner_named CHECK ((user_id = ('(space) '::text || space_id)))
+);
+
+COMMENT ON TABLE keeps.spaces IS 'Shared memory with members. user_id: the owner of all rows of the space; nobody can authenticate as it.';
+
+ALTER TABLE ONLY keeps.spaces
+    ADD CONSTRAINT spaces_pkey PRIMARY KEY (tenant_id, space_id);
+
+CREATE INDEX spaces_by_owner ON keeps.spaces USING btree (tenant_id, user_id);
+
+ALTER TABLE ONLY keeps.spaces
+    ADD CONSTRAINT spaces_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users(tenant_id, user_id) ON DELETE CASCADE;
 
 CREATE TABLE keeps.storage_samples (
     tenant_id text NOT NULL,

@@ -13,6 +13,8 @@ from keeps.base.telemetry.metrics import Metrics
 from keeps.engine import Keeps
 from keeps.memory.jobs.worker import declare_jobs
 from keeps.memory.providers.calls import TIMEOUT_SECONDS
+from keeps.memory.spaces.entering import in_spaces
+from keeps.memory.spaces.service import SpaceService
 from keeps.models.chat import ChatModel
 from keeps.models.counted import CountedEmbedder, CountedReranker
 from keeps.models.embedder import Embedder
@@ -93,7 +95,8 @@ async def open_keeps(
             part.make(core)
         await core.get(EventService).make_partitions()
         await declare_jobs(database.main, periods)
-        handlers = {served.endpoint: served.handler for part in PARTS for served in part.endpoints(core)}
+        spaces = core.get(SpaceService)
+        handlers = {served.endpoint: in_spaces(spaces, served) for part in PARTS for served in part.endpoints(core)}
         core.stack = stack.pop_all()
         return Keeps(core, handlers, asyncio.get_running_loop())
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
-from keeps.base.scope import Scope
+from keeps.base.scope import Scope, in_space
 from keeps.store.db.repeats import Request, one_write, repeatable
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.errors import ValidationFailedError
 from keeps_client.idempotency import checked_key
 from keeps_client.memory.admin import Admin
 from keeps_client.memory.whole import Memory
-from keeps_client.validation import event_types, memory_kinds, named, named_session, position_of
+from keeps_client.validation import event_types, memory_kinds, named, named_session, named_space, position_of
 
 if TYPE_CHECKING:
     from keeps.base.cache.redis import RedisCache
@@ -160,7 +160,11 @@ class LocalMemory(Memory):
 
     def for_user(self, user_id: str) -> LocalMemory:
         """Return another user's memory in the same engine."""
-        return LocalMemory(self.keeps, replace(self.scope, user_id=user_id))
+        return LocalMemory(self.keeps, replace(self.scope, user_id=user_id, acting_user=None))
+
+    def for_space(self, space_id: str) -> LocalMemory:
+        """Return the memory of a space that the user is a member of, in the same engine."""
+        return LocalMemory(self.keeps, in_space(self.scope, named_space(space_id)))
 
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None

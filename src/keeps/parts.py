@@ -17,6 +17,7 @@ from keeps.memory.providers.part import PART as PROVIDERS
 from keeps.memory.recall.part import ACCESS_PART as ACCESS_COUNTS
 from keeps.memory.recall.part import PART as RECALL
 from keeps.memory.requests.part import PART as REQUESTS
+from keeps.memory.spaces.part import PART as SPACES
 from keeps.memory.transfer.part import PART as TRANSFER
 from keeps.part import Part
 from keeps.sources.databases.part import PART as DATABASES
@@ -58,6 +59,7 @@ PARTS: tuple[Part, ...] = (
     INSIGHTS,
     ACCESS,
     TRANSFER,
+    SPACES,
     FEDERATED,
     LIFECYCLE,
     JOBS,

@@ -55,6 +55,7 @@ async def planted(keeps: Keeps, app_url: str, server: Any) -> dict[str, str]:
     )
     await alice.put_item(("notes",), "key", {"text": "The key is under the mat."}, ttl_minutes=60)
     await alice.get_item(("notes",), "key", refresh_ttl=True)
+    await alice.create_space("cellar")
     run = Run(new_id(), tenant, "promotion", utc_now())
     row = MemoryRow.of(await alice.get(private.memory_id))
     await in_write(keeps.database, alice.scope, lambda tx: record(tx, run, [Change(None, row)]))

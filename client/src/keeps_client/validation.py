@@ -13,9 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models.common import UtcTime
 from keeps_client.models.events import EVENT_TYPES
+from keeps_client.models.names import MAX_SPACE_CHARACTERS, SpaceName
 
 FoundT = TypeVar("FoundT")
 Index = Literal["now", "later"]
+_SPACE: TypeAdapter[str] = TypeAdapter(SpaceName)
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 
 
@@ -65,6 +67,17 @@ def named_id(name: str, value: object, most: int) -> str:
     if value != value.strip() or any(unicodedata.category(character) in {"Cc", "Cs"} for character in value):
         raise ValidationFailedError(f"{name} must not begin or end with a space or contain control characters")
     return value
+
+
+def named_space(value: object) -> str:
+    """Return the id of a space."""
+    try:
+        return _SPACE.validate_python(value)
+    except ValidationError:
+        raise ValidationFailedError(
+            f"the id of a space has 1 to {MAX_SPACE_CHARACTERS} letters, digits and . _ - and begins with a letter or"
+            " digit"
+        ) from None
 
 
 def named_session(value: object) -> str | None:

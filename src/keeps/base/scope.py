@@ -10,6 +10,7 @@ from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.models import ContextRequest, RecallRequest
 from keeps_client.models.memories import Visibility
+from keeps_client.models.names import MAX_SPACE_CHARACTERS
 from keeps_client.validation import named_id
 from keeps_client.zones import named_zone
 
@@ -17,6 +18,11 @@ SHARED_USER_ID = "(shared)"
 """Owner of the plans and task contexts that all users of a tenant share.
 
 Row security separates it from the users of the tenant, and from other tenants, like any other user.
+"""
+SPACE_PREFIX = "(space) "
+"""Beginning of the user ids that own the rows of spaces, followed by the id of the space.
+
+Row security shows a space to its members only. Nobody can authenticate as such a user.
 """
 ResultT = TypeVar("ResultT")
 RequestT = TypeVar("RequestT", RecallRequest, ContextRequest)
@@ -52,7 +58,9 @@ class Scope:
     key_id: str | None = field(default=None, compare=False, repr=False)
     """The API key of the caller, for the log."""
     acting_user: str | None = field(default=None, compare=False, repr=False)
-    """The acting user, when the result belongs to the whole tenant."""
+    """The acting user, when the rows belong to the whole tenant or to a space."""
+    open_spaces: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Owners of the spaces that a recall searches, once they are known."""
 
     def __post_init__(self) -> None:
         check_id("tenant_id", self.tenant_id)
@@ -71,18 +79,66 @@ class Scope:
         """The agent that the token is bound to; empty for the user or any agent of theirs."""
         return (self.agent_id or "") if self.agent_bound else ""
 
+    @property
+    def audiences(self) -> list[str]:
+        """Return the owners whose memories may answer, in order; '' for what the tenant shares."""
+        return sorted({"", self.user_id, *self.open_spaces})
+
+    @property
+    def acting(self) -> str:
+        """The user who acts: `acting_user`, or `user_id` where the user's own rows are meant."""
+        return self.acting_user or self.user_id
+
+    @property
+    def space_id(self) -> str | None:
+        """The space whose rows are meant; None for a user's own."""
+        return space_of(self.user_id)
+
+
+def space_owner(space_id: str) -> str:
+    """Return the user id that owns the rows of a space. Raises ValidationFailedError unless it can be an id."""
+    return SPACE_PREFIX + named_id("space", space_id, MAX_SPACE_CHARACTERS)
+
+
+def space_of(user_id: str) -> str | None:
+    """Return the space whose rows this user id owns; None for a user."""
+    return user_id.removeprefix(SPACE_PREFIX) if user_id.startswith(SPACE_PREFIX) else None
+
+
+def in_space(scope: Scope, space_id: str) -> Scope:
+    """Return the scope in which the user acts in a space. Row security decides whether the user may."""
+    return replace(scope, user_id=space_owner(space_id), acting_user=scope.acting)
+
 
 def shared(scope: Scope) -> Scope:
     """Return the scope of the tenant's shared data. Rows and events name the user as the agent."""
-    agent_id = scope.agent_id or scope.user_id
-    return replace(scope, user_id=SHARED_USER_ID, agent_id=agent_id, acting_user=scope.user_id)
+    agent_id = scope.agent_id or scope.acting
+    return replace(scope, user_id=SHARED_USER_ID, agent_id=agent_id, acting_user=scope.acting)
 
 
 def check_actor(scope: Scope) -> Scope:
-    """Return the scope of a caller. Raises ForbiddenError for SHARED_USER_ID."""
-    if scope.user_id == SHARED_USER_ID:
-        raise ForbiddenError(f"the user {SHARED_USER_ID!r} owns what the tenant shares; nobody can act as it")
+    """Return the scope of a caller. Raises ForbiddenError for a user that owns shared data."""
+    if owns_shared(scope.user_id):
+        raise ForbiddenError(f"the user {scope.user_id!r} owns shared data; nobody can act as it")
     return scope
+
+
+def as_user(scope: Scope, user_id: str) -> Scope:
+    """Return the scope of another user of the tenant, for credentials that may act for any user.
+
+    Raises ForbiddenError for a user that owns shared data.
+    """
+    return check_actor(replace(scope, user_id=user_id, acting_user=None))
+
+
+def owns_shared(user_id: str) -> bool:
+    """Return whether this user id owns the data of a space, or what the tenant shares."""
+    return user_id == SHARED_USER_ID or user_id.startswith(SPACE_PREFIX)
+
+
+def state_scope(scope: Scope, visibility: str) -> Scope:
+    """Return the scope that owns a plan or task of this visibility: in a space, all belong to the space."""
+    return shared(scope) if visibility == "tenant" and scope.space_id is None else scope
 
 
 def visibility_of(user_id: str) -> Visibility:

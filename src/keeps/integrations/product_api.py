@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from keeps.base.scope import Scope, check_actor
+from keeps.base.scope import Scope, as_user
 from keeps.doors.server.admission import admit
 from keeps.doors.server.bodies import buffered_body, check_json
 from keeps.doors.server.idempotency import repeatable_request
@@ -111,7 +110,7 @@ def acting_as(caller: Scope, user_id: str | None) -> Scope:
         return caller
     if not caller.any_user:
         raise ForbiddenError("your credentials belong to another user than the one in the request")
-    return check_actor(replace(caller, user_id=user_id))
+    return as_user(caller, user_id)
 
 
 def administers(caller: Scope) -> bool:

@@ -20,6 +20,7 @@ from keeps_client._sync.memories import Memories
 from keeps_client._sync.operations import Operations
 from keeps_client._sync.providers import Providers
 from keeps_client._sync.requests import Requests
+from keeps_client._sync.spaces import Spaces
 from keeps_client._sync.tools import Tools
 
 
@@ -36,6 +37,7 @@ class Memory(
     Providers,
     Operations,
     Requests,
+    Spaces,
 ):
     """All methods of a user. `admin` has those of an administrator.
 
@@ -108,3 +110,10 @@ class Memory(
     @abstractmethod
     def for_user(self, user_id: str) -> Memory:
         """Return another user's memory, over the same connections."""
+
+    @abstractmethod
+    def for_space(self, space_id: str) -> Memory:
+        """Return the memory of a space that you are a member of, over the same connections.
+
+        All methods work in it: what is stored belongs to the space, and all members can find it.
+        """

@@ -29,6 +29,7 @@ class Context(Doing):
         budget_tokens: int = 4_000,
         min_relevance: float | None = None,
         agent_id: str | None = None,
+        spaces: Sequence[str] | None = None,
         sections: Sequence[SectionName] | None = None,
         timezone: str | None = None,
         explain: bool = False,
@@ -39,7 +40,7 @@ class Context(Doing):
         part; if an exchange sends parts of it back, they are not stored again. `sections`: only these, of session,
         long_term, temporal, conversations, activity, skills, knowledge, and of documents, which are included only on
         request. `timezone`: the user's time zone, as an IANA name ("Europe/Berlin") or a UTC offset ("+02:00");
-        "yesterday" and the dates in the text refer to it.
+        "yesterday" and the dates in the text refer to it. `spaces`: only these of your spaces; all by default.
         """
         return await self._do(
             BUILD_CONTEXT,
@@ -48,6 +49,7 @@ class Context(Doing):
             budget_tokens=budget_tokens,
             min_relevance=min_relevance,
             agent_id=agent_id,
+            spaces=spaces,
             sections=sections,
             timezone=timezone,
             explain=explain,

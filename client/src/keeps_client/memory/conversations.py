@@ -23,15 +23,16 @@ class Conversations(Doing):
         session_id: str,
         agent_id: str | None = None,
         metadata: Mapping[str, object] | None = None,
+        space: str | None = None,
     ) -> ExchangeReceipt:
         """Store messages as short-term memories, extract the facts that the user states, and update the session's
         notes.
 
         At most 100 messages at a time, such as `{"role": "user", "content": "…"}`, all or none. A message that only
-        repeats a context given by Keeps is not stored again.
+        repeats a context given by Keeps is not stored again. `space`: store them in this space, for its members.
         """
         return await self._do(
-            STORE_EXCHANGE, messages=messages, session_id=session_id, agent_id=agent_id, metadata=metadata
+            STORE_EXCHANGE, messages=messages, session_id=session_id, agent_id=agent_id, metadata=metadata, space=space
         )
 
     async def say(
@@ -43,10 +44,13 @@ class Conversations(Doing):
         speaker: str | None = None,
         agent_id: str | None = None,
         metadata: Mapping[str, object] | None = None,
+        space: str | None = None,
     ) -> ExchangeReceipt:
         """Store one message of a conversation, with the facts that it states: `store_exchange` for one message."""
         message = {"role": role, "content": content} | ({} if speaker is None else {"speaker": speaker})
-        return await self.store_exchange([message], session_id=session_id, agent_id=agent_id, metadata=metadata)
+        return await self.store_exchange(
+            [message], session_id=session_id, agent_id=agent_id, metadata=metadata, space=space
+        )
 
     async def session_notes(self, session_id: str) -> SessionNotes | None:
         """Return the notes of a conversation, or None if it has no messages.

@@ -30,7 +30,7 @@ from keeps_client.memory.transport import ContextKind, Transport
 from keeps_client.memory.whole import Memory
 from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
 from keeps_client.uploads import receipt_of, upload_of
-from keeps_client.validation import event_types, memory_kinds, named_id, position_of
+from keeps_client.validation import event_types, memory_kinds, named_id, named_space, position_of
 from keeps_client.zones import named_zone
 
 PIECE_BYTES = 4 << 20
@@ -160,6 +160,14 @@ class MemoryClient(Memory, ContextKind):
         other._admin = HttpAdmin(other._transport)
         return other
 
+    def for_space(self, space_id: str) -> MemoryClient:
+        """Return the memory of a space over the same connections, which close with this client."""
+        other = copy(self)
+        headers = {**self._transport.headers, "X-Space-ID": named_space(space_id)}
+        other._transport = self._transport.beside(headers, self._transport.query)
+        other._admin = HttpAdmin(other._transport)
+        return other
+
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.close()
@@ -206,7 +214,7 @@ class MemoryClient(Memory, ContextKind):
 
 def _of_user(headers: Mapping[str, str], user_id: str | None) -> tuple[dict[str, str], str]:
     """Return headers and query that name a user: a header cannot hold every id."""
-    others = {name: value for name, value in headers.items() if name != "X-User-ID"}
+    others = {name: value for name, value in headers.items() if name not in ("X-User-ID", "X-Space-ID")}
     if user_id is None:
         return others, ""
     if user_id.isascii():

@@ -56,6 +56,7 @@ class Memories(Doing):
         importance: float | None = None,
         metadata: Mapping[str, object] | None = None,
         visibility: Visibility = "private",
+        space: str | None = None,
         source: str | None = None,
         agent_id: str | None = None,
         session_id: str | None = None,
@@ -74,7 +75,7 @@ class Memories(Doing):
         The same content again is `unchanged`; the same namespace and key is `updated`, and the old version stays
         readable with `recall(include_superseded=True)` or `recall(as_of=…)`. `index="later"` computes the vector in the
         background, as does an unavailable model; until then recall matches its words only. `infer` is refused:
-        `store_exchange` extracts facts.
+        `store_exchange` extracts facts. `space`: store it in this space, for its members.
 
         Raises ValidationFailedError (nothing is stored), ConflictError (`if_version`), UnavailableError.
         """
@@ -93,6 +94,7 @@ class Memories(Doing):
             "importance": importance,
             "metadata": metadata,
             "visibility": visibility,
+            "space": space,
             "source": source,
             "agent_id": agent_id,
             "session_id": session_id,
@@ -228,6 +230,7 @@ class Memories(Doing):
         as_of: datetime | None = None,
         valid_at: datetime | None = None,
         scope: RecallScope = "all",
+        spaces: Sequence[str] | None = None,
         providers: Sequence[str] | None = None,
         include_archived: bool | None = None,
         include_superseded: bool = False,
@@ -239,6 +242,7 @@ class Memories(Doing):
 
         `since` and `until` limit the time at which a memory became true. `as_of` returns memories as stored then,
         including those changed or forgotten since; `valid_at` returns memories that were true then, as stored now.
+        `spaces`: search only these spaces beside your own and shared memories; by default all that you are a member of.
         `timezone`: the time zone of dates in the question. `rerank=False` omits late interaction and the reranker.
         `explain` adds the parts of each hit's score. Raises ValidationFailedError for unknown fields in `filters`.
         """
@@ -262,6 +266,7 @@ class Memories(Doing):
             as_of=as_of,
             valid_at=valid_at,
             scope=scope,
+            spaces=spaces,
             providers=providers,
             include_archived=include_archived,
             include_superseded=include_superseded,

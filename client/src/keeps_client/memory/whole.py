@@ -19,6 +19,7 @@ from keeps_client.memory.memories import Memories
 from keeps_client.memory.operations import Operations
 from keeps_client.memory.providers import Providers
 from keeps_client.memory.requests import Requests
+from keeps_client.memory.spaces import Spaces
 from keeps_client.memory.tools import Tools
 
 
@@ -35,6 +36,7 @@ class Memory(
     Providers,
     Operations,
     Requests,
+    Spaces,
 ):
     """All methods of a user. `admin` has those of an administrator.
 
@@ -107,3 +109,10 @@ class Memory(
     @abstractmethod
     def for_user(self, user_id: str) -> Memory:
         """Return another user's memory, over the same connections."""
+
+    @abstractmethod
+    def for_space(self, space_id: str) -> Memory:
+        """Return the memory of a space that you are a member of, over the same connections.
+
+        All methods work in it: what is stored belongs to the space, and all members can find it.
+        """

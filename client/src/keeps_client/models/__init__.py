@@ -117,6 +117,7 @@ from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderC
 from keeps_client.models.recall import Explanation, Filters, Hit, Passage, RecallRequest, RecallResult
 from keeps_client.models.requests import LoggedHit, LoggedRequest, RequestDetail
 from keeps_client.models.sessions import NewSession, Session, SessionChange
+from keeps_client.models.spaces import NewSpace, Space, SpaceDetail, SpaceMember
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
 from keeps_client.models.tools import NewTool, Tool, ToolsImported
 from keeps_client.models.transcripts import (
@@ -228,6 +229,7 @@ __all__ = [
     "NewSession",
     "NewSkill",
     "NewSource",
+    "NewSpace",
     "NewStates",
     "NewTaskContext",
     "NewTool",
@@ -273,6 +275,9 @@ __all__ = [
     "SessionChange",
     "SessionNotes",
     "Source",
+    "Space",
+    "SpaceDetail",
+    "SpaceMember",
     "SubTaskChange",
     "SweepItems",
     "TaskContext",

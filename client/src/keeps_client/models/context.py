@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import MAX_CHOSEN, MAX_QUESTION_BYTES, Id, Text, Wire
 from keeps_client.models.memories import Label, Receipt, Visibility
-from keeps_client.models.names import Name, ZoneName
+from keeps_client.models.names import Name, SpaceName, ZoneName
 from keeps_client.models.working import StateId
 
 SectionName = Literal[
@@ -25,7 +25,7 @@ LeftOutReason = Literal["budget", "duplicate", "in_session", "not_relevant"]
 class ContextRequest(Wire):
     """A question, its conversation, and the token budget of the context.
 
-    `timezone`: "yesterday" is the day before today there; KEEPS_TIMEZONE if not given.
+    `spaces`: as in a recall. `timezone`: "yesterday" is the day before today there; KEEPS_TIMEZONE if not given.
     """
 
     MOST_BYTES: ClassVar[int] = MAX_QUESTION_BYTES
@@ -35,6 +35,7 @@ class ContextRequest(Wire):
     budget_tokens: Annotated[int, Field(ge=50, le=200_000)] = 4_000
     min_relevance: Annotated[float, Field(ge=0, le=1)] | None = None
     agent_id: Label | None = None
+    spaces: Annotated[tuple[SpaceName, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     sections: Annotated[tuple[SectionName, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     timezone: Annotated[ZoneName | None, Field(description=ZONE_DESCRIPTION)] = None
     explain: bool = False

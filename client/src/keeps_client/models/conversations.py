@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, model_validator
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Id, Metadata, UtcTime, Wire
 from keeps_client.models.memories import Content, Label, Receipt, Role
+from keeps_client.models.names import SpaceName
 from keeps_client.models.working import StateId
 
 MAX_MESSAGES = 100
@@ -37,12 +38,13 @@ class Message(Wire):
 
 
 class NewExchange(Wire):
-    """Messages of one conversation, in order."""
+    """Messages of one conversation, in order. `space`: the space that owns them, whose members can find them."""
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
     session_id: StateId
     agent_id: Label | None = None
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+    space: SpaceName | None = None
 
 
 class Note(Wire):

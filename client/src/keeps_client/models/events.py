@@ -41,6 +41,9 @@ EventType = Literal[
     "plan.task.deleted",
     "plan.state.written",
     "plan.state.deleted",
+    "space.written",
+    "space.member.written",
+    "space.member.removed",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 """All event types, which are also those to subscribe to."""
@@ -60,6 +63,8 @@ class Event(Wire):
     tenantid: str
     userid: str
     agentid: str | None = None
+    actorid: str | None = None
+    """In a space: the user who acted."""
     sequence: int
     traceparent: str | None = None
 

@@ -24,7 +24,7 @@ from keeps_client.models.common import (
     Wire,
 )
 from keeps_client.models.events import Event
-from keeps_client.models.names import Name, Namespace, Tag
+from keeps_client.models.names import Name, Namespace, SpaceName, Tag
 from keeps_client.models.working import ExpectedVersion
 from keeps_client.values import MAX_CONTENT_CHARACTERS
 from keeps_client.values import Visibility as Visibility
@@ -105,7 +105,8 @@ class NewMemory(Wire):
 
     `metadata["speaker"]` names the speaker of an episodic memory and `valid_from` its time: recall searches both.
     `importance` is 0.0 to 1.0, estimated from the text by default. `ttl_days` and `expires_at` exclude each other;
-    `ttl_days` 0 means no expiry, and removes the expiry of a stored memory with the same text.
+    `ttl_days` 0 means no expiry, and removes the expiry of a stored memory with the same text. `space`: the space that
+    owns it, whose members can find it.
     """
 
     content: Content
@@ -128,6 +129,7 @@ class NewMemory(Wire):
     trigger_condition: Annotated[Text, StringConstraints(max_length=2_000)] | None = None
     procedure_type: ProcedureType | None = None
     if_version: Annotated[int, Field(ge=0, le=2_147_483_647, strict=True)] | None = None
+    space: SpaceName | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -12,6 +12,7 @@ from keeps_client.models.common import NAME_PATTERN, Text
 from keeps_client.zones import zone_of
 
 MAX_NAME_CHARACTERS = 100
+MAX_SPACE_CHARACTERS = 64
 _NAMESPACE_SIGNS = frozenset("_.:/-")
 _CONTROLS = {"Cc", "Cf", "Zl", "Zp"}
 NAMESPACE_RULE = (
@@ -67,4 +68,8 @@ Name = Annotated[
 ]
 Namespace = Annotated[Text, AfterValidator(namespace_of), _BOUNDED]
 Tag = Annotated[Text, AfterValidator(tag_of), _BOUNDED]
+SpaceName = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=MAX_SPACE_CHARACTERS, min_length=1)
+]
+"""The id of a space. It is sent in a header, so it has letters, digits and . _ - only."""
 ZoneName = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_existing_zone)]

@@ -20,7 +20,7 @@ from keeps_client.models.common import (
     small_json,
 )
 from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory
-from keeps_client.models.names import Name, Namespace, Tag, ZoneName
+from keeps_client.models.names import Name, Namespace, SpaceName, Tag, ZoneName
 
 
 def _small(filters: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -36,7 +36,9 @@ class RecallRequest(Wire):
     """One question; the arguments of `recall`.
 
     `scope`: "all" (what this user may see), "own" (only what this user wrote), "shared" (only what others share with
-    the tenant), or one tier: "working", "persistent" (the database by words, and other stores), "indexed" (by meaning).
+    the tenant or in spaces), or one tier: "working", "persistent" (the database by words, and other stores), "indexed"
+    (by meaning).
+    `spaces`: of the spaces that the user is a member of, search only these; none with an empty list; all by default.
     `providers`: only these; "graph" adds memories that mention the question's entities. `since` and `until` limit
     `valid_from`. `as_of`: memories as stored at that time, including those changed or forgotten since; `valid_at`:
     memories true at that time, as stored now. `timezone`: the time zone of dates in the question; default:
@@ -64,6 +66,7 @@ class RecallRequest(Wire):
     as_of: UtcTime | None = None
     valid_at: UtcTime | None = None
     scope: RecallScope = "all"
+    spaces: Annotated[tuple[SpaceName, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     providers: Annotated[tuple[Name, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     include_archived: bool | None = None
     include_superseded: bool = False

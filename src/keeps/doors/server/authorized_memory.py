@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any, BinaryIO, TypeVar
 
-from keeps.base.scope import Scope, check_actor
+from keeps.base.scope import Scope, as_user, in_space
 from keeps.doors.server.admission import admit
 from keeps.doors.server.concurrency import ConcurrencyLimits
 from keeps.engine import Keeps, LocalAdmin, LocalMemory
@@ -16,6 +15,7 @@ from keeps.store.access.rates import Rates
 from keeps_client.endpoint import Endpoint
 from keeps_client.errors import ForbiddenError
 from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
+from keeps_client.validation import named_space
 
 AnswerT = TypeVar("AnswerT")
 
@@ -43,11 +43,13 @@ class AuthorizedMemory(LocalMemory):
         Raises:
             ForbiddenError: The credential is one user's.
         """
-        if user_id != self.scope.user_id and not self.scope.any_user:
+        if user_id != self.scope.acting and not self.scope.any_user:
             raise ForbiddenError("this credential belongs to one user; it cannot act for another")
-        return AuthorizedMemory(
-            self.keeps, check_actor(replace(self.scope, user_id=user_id)), self._rates, self._limits
-        )
+        return AuthorizedMemory(self.keeps, as_user(self.scope, user_id), self._rates, self._limits)
+
+    def for_space(self, space_id: str) -> AuthorizedMemory:
+        """Return the memory of a space, with the same roles, rate and limits."""
+        return AuthorizedMemory(self.keeps, in_space(self.scope, named_space(space_id)), self._rates, self._limits)
 
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None

@@ -45,7 +45,7 @@ class ConcurrencyLimits:
     @asynccontextmanager
     async def slot(self, scope: Scope, *, writes: bool = False) -> AsyncGenerator[bool]:
         """Hold a slot during the block; yield whether the request had to wait. Raises UnavailableError."""
-        user = f"{scope.tenant_id}\0{scope.user_id}"
+        user = f"{scope.tenant_id}\0{scope.acting}"
         waited = await _take(self._users, user, more=MORE_WRITES if writes else 0)
         try:
             waited |= await _take(self._tenants, scope.tenant_id)

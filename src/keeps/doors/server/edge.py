@@ -55,8 +55,8 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 _HOST = re.compile(r"[A-Za-z0-9._\-\[\]:]{1,255}")
 _SINGLE = frozenset(
-    b"authorization x-api-key x-tenant-id x-user-id x-agent-id host origin content-length content-type idempotency-key"
-    b" if-match".split()
+    b"authorization x-api-key x-tenant-id x-user-id x-agent-id x-space-id host origin content-length content-type"
+    b" idempotency-key if-match".split()
 )
 """Headers that may occur only once."""
 
@@ -170,6 +170,10 @@ class Edge:
         check_origin(headers, self._allowed_origins)
         if route is not None and route.query_names is not None:
             check_query(scope, headers, route.query_names)
+        if mount is not None and "x-space-id" in headers and not mount.in_spaces:
+            raise ValidationFailedError(
+                "X-Space-ID does not apply here: the users that this protocol names have spaces"
+            )
         await self._authenticate(scope, headers, None if mount is None else mount.some_user)
         traceparent = headers.get("traceparent", "")
         with traced(traceparent if _TRACEPARENT.fullmatch(traceparent) else ""):

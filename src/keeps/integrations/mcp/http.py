@@ -41,6 +41,7 @@ def _who() -> str:
 
 
 class McpMount(Mount):
+    in_spaces = True
     """Serves the tools of a memory. The edge has checked credentials, Host, Origin and the size of the body.
 
     There is no state between requests, so any server of an installation can answer any of them.

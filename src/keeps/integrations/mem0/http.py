@@ -6,14 +6,13 @@ import ast
 import json
 import warnings
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 from starlette.requests import Request
 
-from keeps.base.scope import Scope, check_actor
+from keeps.base.scope import Scope, as_user
 from keeps.engine import Keeps
 from keeps.integrations.mem0.calls import Calls
 from keeps.integrations.mem0.filters import users_named
@@ -75,7 +74,7 @@ def _payer(caller: Scope, request: Request, path: list[str], given: bytes) -> Sc
         users = users_named(body.conditions()) or [request.query_params.get("user_id", caller.user_id)]
     except (ValidationError, ValidationFailedError):
         return caller
-    return check_actor(replace(caller, user_id=users[0])) if len(users) == 1 else caller
+    return as_user(caller, users[0]) if len(users) == 1 else caller
 
 
 async def _done(calls: Calls, request: Request, method: str, path: list[str], given: bytes) -> object:

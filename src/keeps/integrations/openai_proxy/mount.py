@@ -7,13 +7,13 @@ import math
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
-from keeps.base.scope import Scope, check_actor, check_id
+from keeps.base.scope import Scope, as_user, check_id
 from keeps.base.settings import Settings
 from keeps.base.telemetry.logs import log
 from keeps.base.telemetry.metrics import ProxyMetrics
@@ -251,7 +251,7 @@ def _user(request: Request, caller: Scope, prompt: Prompt | None, role: RoleName
             "this API key may act for any user; name one: the header X-User-ID, or `user` or `safety_identifier` in the"
             " body"
         )
-    named = check_actor(replace(caller, user_id=check_id("user_id", user_id)))
+    named = as_user(caller, check_id("user_id", user_id))
     headers, some_user = request.scope["keeps.credentials"]
     request.scope["keeps.credentials"] = {**headers, "x-user-id": user_id}, some_user
     request.scope["keeps.scope"] = named

@@ -180,16 +180,18 @@ class Asker:
 
 def _requests(asking: Asking, read: Signals, needed: frozenset[str]) -> dict[str, list[RecallRequest]]:
     """Return what to recall for each source."""
-    query = asking.request.query
+    query, spaces = asking.request.query, asking.request.spaces
     requests: dict[str, list[RecallRequest]] = {}
     if "memories" in needed:
         requests["memories"] = _memory_requests(asking, read)
     if "temporal" in needed:
         requests["temporal"] = [
-            RecallRequest(query=query, limit=TEMPORAL_HITS, kinds=("episodic",), since=read.since, until=read.until)
+            RecallRequest(
+                query=query, limit=TEMPORAL_HITS, kinds=("episodic",), since=read.since, until=read.until, spaces=spaces
+            )
         ]
     if "documents" in needed:
-        requests["documents"] = [RecallRequest(query=query, limit=DOCUMENT_HITS, layers=("knowledge",))]
+        requests["documents"] = [RecallRequest(query=query, limit=DOCUMENT_HITS, layers=("knowledge",), spaces=spaces)]
     return requests
 
 
@@ -208,8 +210,17 @@ def _memory_requests(asking: Asking, read: Signals) -> list[RecallRequest]:
                 agent_id=request.agent_id,
                 min_relevance=request.min_relevance,
                 timezone=request.timezone,
+                spaces=request.spaces,
             )
         )
     if asking.wants("long_term"):
-        requests.append(RecallRequest(query=request.query, limit=LASTING_HITS, kinds=("semantic",)))
-    return [*requests, *(RecallRequest(query=part, limit=HITS, agent_id=request.agent_id) for part in read.parts)]
+        requests.append(
+            RecallRequest(query=request.query, limit=LASTING_HITS, kinds=("semantic",), spaces=request.spaces)
+        )
+    return [
+        *requests,
+        *(
+            RecallRequest(query=part, limit=HITS, agent_id=request.agent_id, spaces=request.spaces)
+            for part in read.parts
+        ),
+    ]

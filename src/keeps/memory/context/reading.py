@@ -68,6 +68,7 @@ async def read(
         model,
         REBUILT_FROM,
         STANDING,
+        scope.acting,
     )
     rows = await database.ask(scope.tenant_id, STATEMENT, *values)
     if rows is None:

@@ -12,7 +12,7 @@ from pydantic import JsonValue, ValidationError
 
 from keeps.base.scope import Scope
 from keeps.base.text.trust import OUTDATED, RULES
-from keeps.memory.conversations.facts import NAMESPACE, Fact, as_memory
+from keeps.memory.conversations.facts import NAMESPACE, USER, Fact, as_memory
 from keeps.memory.memories import store as memories
 from keeps.memory.memories.changes import Write
 from keeps.memory.memories.service import MemoryService
@@ -61,6 +61,9 @@ class FactWriter:
         """Validate, stem and hash the memories of facts."""
         # An appointment of one agent would block the same appointment told to another.
         facts = [fact for fact in facts if fact.until is None or not scope.agent_bound]
+        if scope.space_id is not None:  # Several people speak: each has facts of their own.
+            speaker = speaker or scope.acting
+            facts = [replace(fact, entity=speaker) if fact.entity == USER else fact for fact in facts]
         new = [
             as_memory(
                 fact,

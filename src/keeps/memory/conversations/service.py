@@ -100,7 +100,7 @@ class ConversationService:
     async def store(self, scope: Scope, new: NewExchange) -> ExchangeReceipt:
         """Store messages as short-term memories, extract their facts, update the notes: all of it, or nothing."""
         now = self._clock()
-        prepared = await self._prepare(scope, new, now)
+        prepared = await self._prepare(scope, _with_speakers(scope, new), now)
         write = self._introducer.writing(scope, self._answer)
         async for attempt in write:
             async with attempt as tx:
@@ -452,6 +452,9 @@ async def _derived_from(tx: Tx, message: MemoryRow) -> list[MemoryRow]:
 async def _as_user(tx: Tx) -> AsyncGenerator[None]:
     """Run as the user: an agent's token sees only its own notes, and the user's notes contain the message, too."""
     scope = tx.scope
+    if scope.space_id is not None:  # Row security checks the membership, and hides no agent's notes in a space.
+        yield
+        return
     await tx.become(Scope(scope.tenant_id, scope.user_id))
     yield
     await tx.become(scope)
@@ -485,6 +488,19 @@ def _as_note(said: _Said) -> Note:
         raise AssertionError("a message that is stored has a time")
     role = said.message.role if _own(memory) else "tool"
     return Note(kind="message", text=memory.content, role=role, at=memory.valid_from)
+
+
+def _with_speakers(scope: Scope, new: NewExchange) -> NewExchange:
+    """Return the messages of a space with their speakers: the acting user, unless others are named."""
+    if scope.space_id is None:
+        return new
+    messages = [
+        message.model_copy(update={"speaker": scope.acting})
+        if message.role == "user" and not message.speaker
+        else message
+        for message in new.messages
+    ]
+    return new.model_copy(update={"messages": messages})
 
 
 def _own(memory: NewMemory) -> bool:

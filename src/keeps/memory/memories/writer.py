@@ -149,13 +149,16 @@ class Writer:
         for _, group in groupby(writes, key=_user):
             same_user = list(group)
             await tx.become(same_user[0].scope)
-            repeated = await known_answers(tx, [write.request for write in same_user], RECEIPT)
-            new = [write for position, write in enumerate(same_user) if position not in repeated]
+            acting = same_user[0].scope.acting_user
+            requests = [None if write.request is None else write.request.by(acting) for write in same_user]
+            repeated = await known_answers(tx, requests, RECEIPT)
+            fresh = [position for position in range(len(same_user)) if position not in repeated]
+            new = [same_user[position] for position in fresh]
             results = await self._changes.apply(tx, new) if new else []
             done = [
-                (write.request, result)
-                for write, result in zip(new, results, strict=True)
-                if write.request is not None and not isinstance(result, KeepsError)
+                (request, result)
+                for position, result in zip(fresh, results, strict=True)
+                if (request := requests[position]) is not None and not isinstance(result, KeepsError)
             ]
             await save_answers(tx, done, RECEIPT)
             outcomes |= {same_user[position].memory_id: outcome for position, outcome in repeated.items()}
@@ -163,17 +166,21 @@ class Writer:
         return outcomes
 
 
-def _user(write: Write) -> tuple[str, str]:
-    return write.scope.user_id, write.scope.bound_agent
+def _user(write: Write) -> tuple[str, str, str]:
+    return write.scope.user_id, write.scope.bound_agent, write.scope.acting
 
 
 def _batch_size(waiting: Sequence[_Waiting]) -> int:
     """Return how many waiting writes go into one transaction.
 
-    A request that is sent twice ends the batch: the second finds the answer of the first.
+    A request that is sent twice ends the batch: the second finds the answer of the first. What is written into a space
+    by one user goes into a transaction of its own, since PostgreSQL checks the right of the acting user.
     """
     keys: set[tuple[str, str]] = set()
+    first = waiting[0][0]
     for position, (write, _) in enumerate(waiting[:MAX_GATHERED]):
+        if _user(write) != _user(first) and (write.scope.acting_user or first.scope.acting_user):
+            return position
         if write.request is not None:
             key = write.scope.user_id, write.request.key
             if key in keys:

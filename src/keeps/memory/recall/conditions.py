@@ -88,6 +88,7 @@ def _selects(request: RecallRequest) -> bool:
         request.since,
         request.until,
         request.valid_at,
+        request.spaces,
     )
     return any(each is not None for each in narrowed) or request.scope in ("own", "shared")
 
@@ -124,8 +125,14 @@ def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parame
         add("memories.valid_from < {}::timestamptz", request.until)
     if request.scope in ("own", "shared"):
         add("memories.user_id = {}::text" if request.scope == "own" else "memories.user_id <> {}::text", scope.user_id)
+    if request.spaces is not None:
+        spaces = list(scope.open_spaces)
+        add("(NOT starts_with(memories.user_id, '(space) ') OR memories.user_id = ANY ({}::text[]))", spaces)
     if scope.agent_bound:
-        add("(memories.kind = 'semantic' OR memories.agent_id = {}::text)", scope.agent_id)
+        add(
+            "(memories.kind = 'semantic' OR memories.agent_id = {}::text OR starts_with(memories.user_id, '(space) '))",
+            scope.agent_id,
+        )
     add("(memories.expires_at IS NULL OR memories.expires_at > {}::timestamptz)", now)
     # A memory that was valid when it was written stays valid if the clock has since been set back.
     since_written = "" if request.valid_at or request.as_of else " OR memories.valid_from <= memories.updated_at"

@@ -78,6 +78,7 @@ class AudienceIndexes:
         self._held: OrderedDict[Key, Held] = OrderedDict()
         self._held_bytes = 0
         self._asked: TtlCache[tuple[str, str], bool] = TtlCache(100_000, ASKED_SECONDS)
+        self._spaces: TtlCache[tuple[str, str, str, str], tuple[str, ...]] = TtlCache(100_000, UNUSED_SECONDS)
         self._too_large: TtlCache[Key, bool] = TtlCache(10_000, UNUSED_SECONDS, renewed=False)
         self._builds: dict[Key, asyncio.Task[None]] = {}
         self._built: LRUCache[Key, float] = LRUCache(100_000)
@@ -93,21 +94,30 @@ class AudienceIndexes:
         """Size of all arrays in bytes, and of those that are being read."""
         return self._held_bytes + sum(self._reserved.values())
 
+    def known_spaces(self, scope: Scope) -> tuple[str, ...] | None:
+        """Return the spaces that the user could read when last asked; None if that is not known."""
+        return self._spaces.get(_reader(scope))
+
+    def know_spaces(self, scope: Scope, spaces: tuple[str, ...]) -> None:
+        """Note the spaces that the user can read."""
+        self._spaces.put(_reader(scope), spaces)
+
     @contextmanager
     def reading(self, scope: Scope) -> Generator[list[AudienceIndex] | None]:
-        """Give the tenant's and the user's arrays for one question; None if one of them is not held."""
-        both = [arrays for key in self._keys(scope) if (arrays := self._held.get(key)) is not None]
-        if len(both) < 2:
+        """Give the arrays of a scope's audiences for one question; None if one of them is not held."""
+        keys = self._keys(scope)
+        held = [arrays for key in keys if (arrays := self._held.get(key)) is not None]
+        if len(held) < len(keys):
             yield None
             return
-        for key, arrays in zip(self._keys(scope), both, strict=True):
+        for key, arrays in zip(keys, held, strict=True):
             arrays.used_at = time.monotonic()
             if not scope.agent_bound:
                 arrays.scope = scope
             self._held.move_to_end(key)
-        with _in_use(both):
-            yield [arrays.index for arrays in both]
-        for arrays in both:
+        with _in_use(held):
+            yield [arrays.index for arrays in held]
+        for arrays in held:
             if not arrays.dropped:
                 self._weigh(arrays)  # Its words may have been prepared for comparison.
         self._make_room()
@@ -116,7 +126,7 @@ class AudienceIndexes:
         """Note that a user asked; if it is not the first time, hold their audiences."""
         if not self.room or self._database.cell_of(scope.tenant_id) is None:
             return
-        who = scope.tenant_id, scope.user_id
+        who = scope.tenant_id, f"{scope.user_id}\0{scope.acting}"
         if self._asked.get(who) is None:
             self._asked.put(who, True)
             return
@@ -134,19 +144,24 @@ class AudienceIndexes:
 
         Return whether they are held and current.
         """
-        both = [arrays for key in self._keys(scope) if (arrays := self._held.get(key)) is not None]
+        keys = self._keys(scope)
+        return await self._catch_up(scope, keys, versions)
+
+    async def _catch_up(self, scope: Scope, keys: Sequence[Key], versions: Sequence[int] = ()) -> bool:
+        held = [arrays for key in keys if (arrays := self._held.get(key)) is not None]
         async with contextlib.AsyncExitStack() as locks:
-            locks.enter_context(_in_use(both))
-            for arrays in both:
+            locks.enter_context(_in_use(held))
+            for arrays in held:
                 await locks.enter_async_context(arrays.lock)
-            if any(arrays.dropped for arrays in both):
+            if any(arrays.dropped for arrays in held):
                 return False
-            if versions and versions != [arrays.index.version for arrays in both]:
-                return len(both) == 2
+            if versions and versions != [arrays.index.version for arrays in held]:
+                return len(held) == len(keys)
             async with self._database.snapshot(scope) as tx:
-                names = [arrays.index.audience for arrays in both]
+                self.know_spaces(scope, await store.open_spaces(tx))
+                names = [arrays.index.audience for arrays in held]
                 sequence, states = await store.index_state(tx, names, self._model, self._dimensions)
-                for arrays in both:
+                for arrays in held:
                     current = False
                     try:
                         current = await self._apply(tx, arrays, states[arrays.index.audience], sequence)
@@ -156,7 +171,7 @@ class AudienceIndexes:
                         elif not arrays.dropped:
                             self._weigh(arrays)
             self._make_room()
-        return len(both) == 2 and not any(arrays.dropped for arrays in both)
+        return len(held) == len(keys) and not any(arrays.dropped for arrays in held)
 
     def forget(self, tenant_id: str) -> None:
         """Drop what is held of a tenant, after an erasure."""
@@ -227,7 +242,7 @@ class AudienceIndexes:
             del self._behind[who]
 
     def _keys(self, scope: Scope) -> list[Key]:
-        return [self._key(scope, audience) for audience in ("", scope.user_id)]
+        return [self._key(scope, audience) for audience in scope.audiences]
 
     def _key(self, scope: Scope, audience: str) -> Key:
         return self._database.cell_of(scope.tenant_id) or "", scope.tenant_id, audience
@@ -313,7 +328,7 @@ class AudienceIndexes:
 
     async def _refresh(self, key: Key, held: Held) -> None:
         try:
-            await self.catch_up(held.scope)
+            await self._catch_up(held.scope, [key])
         except KeepsError:
             self._drop(key)
 
@@ -354,6 +369,11 @@ class AudienceIndexes:
             arrays.dropped = True
             self._held_bytes -= arrays.size
             _clear(arrays)
+
+
+def _reader(scope: Scope) -> tuple[str, str, str, str]:
+    """Return what the spaces that can be read depend on."""
+    return scope.tenant_id, scope.user_id, scope.bound_agent, scope.acting
 
 
 @contextmanager

@@ -289,10 +289,14 @@ SELECT memory_id FROM keeps.changed_memories($1, $2, $3)
 
 -- name: recall_hits
 -- Memories as they are read, if the audiences still have these versions; else one row without a memory. Names its
--- scope itself: it is a transaction of its own. $1 tenant · $2 user · $3 bound agent · $4 version of the tenant's
--- audience · $5 of the user's · $6 ids
+-- scope itself: it is a transaction of its own. $1 tenant · $2 user · $3 bound agent · $4 acting user · $5 the spaces that
+-- the user is known to read · $6 audiences · $7 their versions · $8 ids
 SELECT elsewhere, current, /*:memory*/, access_count, last_accessed_at
-FROM keeps.recall_hits($1, $2, $3, $4, $5, $6)
+FROM keeps.recall_hits($1, $2, $3, $4, $5, $6, $7, $8)
+
+-- name: open_spaces
+-- The spaces that the acting user may read.
+SELECT keeps.open_spaces('reader') AS spaces
 
 -- name: audience_versions
 -- Of some audiences of any tenants, numbers only.

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from keeps.base.cache.ttl_cache import TtlCache
 from keeps.base.clock import Clock
 from keeps.base.fairness import acting_for, current_tenant
-from keeps.base.scope import Scope, in_zone
+from keeps.base.scope import Scope, in_zone, space_owner
 from keeps.base.telemetry.metrics import Metrics
 from keeps.base.text.searched import embedded_text
 from keeps.base.text.words import language_of
@@ -58,7 +58,7 @@ from keeps.models.reranker import Reranker
 from keeps.models.token_vectors import similarities
 from keeps.store.db.session import Database
 from keeps.store.events import store as events
-from keeps_client.errors import KeepsError, PayloadTooLargeError
+from keeps_client.errors import KeepsError, NotFoundError, PayloadTooLargeError
 from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResult
 from keeps_client.models.memories import Layer
 from keeps_client.zones import zone_of
@@ -380,6 +380,8 @@ class RecallService:
         self, scope: Scope, questions: Sequence[Question], now: datetime
     ) -> list[tuple[Ranking, Mapping[UUID, Memory]]]:
         """Return the ranking of each question and its best memories: of one moment where arrays are held."""
+        if len({question.request.spaces for question in questions}) > 1:
+            return [(await self._answers_to_all(scope, [question], now))[0] for question in questions]
         if all(serves(select(question.request, scope, now)) for question in questions):
             try:
                 ranked = await self._answers_from_arrays(scope, questions, now)
@@ -390,7 +392,7 @@ class RecallService:
             self._metrics.cache.labels("audiences", "miss" if ranked is None else "hit").inc(len(questions))
             if ranked is not None:
                 return ranked
-            self._indexes.note(scope)
+            self._indexes.note(replace(scope, open_spaces=self._indexes.known_spaces(scope) or ()))
         return list(await asyncio.gather(*(self._answers(scope, question, now) for question in questions)))
 
     async def _answers(self, scope: Scope, question: Question, now: datetime) -> tuple[Ranking, Mapping[UUID, Memory]]:
@@ -399,6 +401,9 @@ class RecallService:
         async with self._database.reading(scope) as tx:
             if request.as_of is not None:
                 await events.check_reachable(tx, request.as_of)
+            spaces = await store.open_spaces(tx)
+            self._indexes.know_spaces(scope, spaces)
+            scope = replace(scope, open_spaces=_chosen(spaces, request))
             dimensions = 0 if query is None else query.sentence.shape[0]
 
             def source(selection: Selection) -> DatabaseSource:
@@ -416,6 +421,10 @@ class RecallService:
         None if the audiences are not held, or others write a lot.
         """
         for _ in range(CATCHING_UP):
+            spaces = self._indexes.known_spaces(scope)
+            if spaces is None:
+                return None
+            scope = replace(scope, open_spaces=_chosen(spaces, questions[0].request))
             with self._indexes.reading(scope) as indexes:
                 if indexes is None:
                     return None
@@ -428,7 +437,7 @@ class RecallService:
                     rankings.append(await self._ranking(source, scope, request, query, now))
                 wanted = [_wanted(ranking, question) for ranking, question in zip(rankings, questions, strict=True)]
                 every = list(dict.fromkeys(chain.from_iterable(wanted)))
-                memories = await store.hits(self._database, scope, versions, every, now)
+                memories = await store.hits(self._database, scope, spaces, versions, every, now)
             if memories is not None:
                 ranked: list[tuple[Ranking, Mapping[UUID, Memory]]] = []
                 for ranking, ids in zip(rankings, wanted, strict=True):
@@ -514,6 +523,20 @@ class RecallService:
             for memory_id, memory in again.items()
             if memory_id in memories and memory.version == memories[memory_id].version
         }
+
+
+def _chosen(spaces: tuple[str, ...], request: RecallRequest) -> tuple[str, ...]:
+    """Return the owners of the spaces that a request searches, of those that the user may read.
+
+    Raises NotFoundError for a space that the user may not read.
+    """
+    if request.spaces is None:
+        return spaces
+    wanted = {space_owner(space_id): space_id for space_id in request.spaces}
+    for owner, space_id in wanted.items():
+        if owner not in spaces:
+            raise NotFoundError(f"no space {space_id!r} that you are a member of")
+    return tuple(sorted(wanted))
 
 
 def _wanted(ranking: Ranking, question: Question) -> list[UUID]:

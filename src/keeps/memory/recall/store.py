@@ -57,7 +57,7 @@ async def postings(
     """
     model, dimensions = vectors or (None, 0)
     size = PLACE_BYTES + -(-dimensions // 8)
-    who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
+    who = tx.scope.tenant_id, selection.scope.audiences, list(selection.lives)
     return [
         Postings(**{name: value for name, value in row.items() if value is not None})
         for row in await tx.fetch(
@@ -94,7 +94,7 @@ async def vocabulary(tx: Tx, held: Postings, beginnings: Sequence[str]) -> set[s
 
 async def newest_words(tx: Tx, selection: Selection) -> set[str]:
     """Return the words of the newest memories, which are not in lists yet."""
-    who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
+    who = tx.scope.tenant_id, selection.scope.audiences, list(selection.lives)
     rows = await tx.fetch(QUERIES["recall_newest_words"], *who)
     return {word for row in rows for word in row["words"].split(" ") if word}
 
@@ -121,6 +121,12 @@ async def index_state(
         counts = {row["life"]: LifeCounts(*(int(row[name]) for name in names)) for row in lives}
         states[audience] = AudienceState(version, counts)
     return max((row["last_sequence"] for row in rows), default=0), states
+
+
+async def open_spaces(tx: Tx) -> tuple[str, ...]:
+    """Return the owners of the spaces that the acting user may read, in order."""
+    (row,) = await tx.fetch(QUERIES["open_spaces"])
+    return tuple(row["spaces"])
 
 
 async def index_changes(tx: Tx, audience: str, after: int, limit: int) -> list[UUID] | None:
@@ -160,11 +166,21 @@ async def index_readings(tx: Tx, memory_ids: Sequence[UUID]) -> dict[UUID, tuple
 
 
 async def hits(
-    database: Database, scope: Scope, versions: Sequence[int], memory_ids: Sequence[UUID], now: datetime
+    database: Database,
+    scope: Scope,
+    known_spaces: Sequence[str],
+    versions: Sequence[int],
+    memory_ids: Sequence[UUID],
+    now: datetime,
 ) -> dict[UUID, Memory] | None:
-    """Return the memories that exist, if the tenant's and the user's audience still have these versions, else None."""
-    who = scope.tenant_id, scope.user_id, scope.bound_agent
-    rows = await database.ask(scope.tenant_id, _HITS, *who, *versions, memory_ids)
+    """Return the memories that exist, if the scope's audiences still have these versions, else None.
+
+    Also None if `known_spaces` are not the spaces that the user may read.
+    """
+    who = scope.tenant_id, scope.user_id, scope.bound_agent, scope.acting
+    rows = await database.ask(
+        scope.tenant_id, _HITS, *who, list(known_spaces), scope.audiences, list(versions), memory_ids
+    )
     if rows is None or not rows[0]["current"]:
         return None
     check_whole(rows, JSON_COLUMNS)

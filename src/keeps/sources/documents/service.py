@@ -18,6 +18,7 @@ from keeps.base.cooperative import cooperative_map
 from keeps.base.cursors import read_cursor_of_id, write_cursor
 from keeps.base.fairness import TextWorker, acting_for
 from keeps.base.scope import Scope
+from keeps.base.space_bodies import private
 from keeps.base.telemetry.metrics import Metrics
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories import store as memories
@@ -97,6 +98,7 @@ class DocumentService:
             ValidationFailedError: The document is refused; the message says why.
             PayloadTooLargeError: It is too large.
         """
+        new = private(new) if scope.space_id is not None else new
         form = format_of(name, media_type)
         size = os.fstat(file).st_size
         if size > MAX_FILE_BYTES:

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from keeps.base.clock import Clock, new_id
 from keeps.base.cursors import read_cursor, write_cursor
-from keeps.base.scope import Scope, own_or_shared, shared, visibility_of
+from keeps.base.scope import Scope, own_or_shared, state_scope, visibility_of
 from keeps.state.plans import store
 from keeps.state.sessions import store as sessions
 from keeps.store.db.answers import Answer, StoredAnswer, plain
@@ -181,7 +181,7 @@ class PlanService:
         return Deleted(message=f"plan {plan_id!r} is deleted{under}, with its task contexts and working memory")
 
     def _of(self, scope: Scope, visibility: Visibility | None) -> Scope:
-        return shared(scope) if (visibility or self._visibility) == "tenant" else scope
+        return state_scope(scope, visibility or self._visibility)
 
     def _new(self, scope: Scope, plan_id: str, given: Mapping[str, object]) -> Plan:
         now = self._clock()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from keeps.base.clock import Clock
-from keeps.base.scope import Scope, own_or_shared, shared, visibility_of
+from keeps.base.scope import Scope, own_or_shared, state_scope, visibility_of
 from keeps.state.tasks import store
 from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
@@ -46,7 +46,7 @@ class TaskService:
 
     async def store(self, scope: Scope, new: NewTaskContext, *, details: bool = True) -> TaskContext:
         """Store or replace a task context. Raises ConflictError if the stored version is not `expected_version`."""
-        scope = shared(scope) if (new.visibility or self._visibility) == "tenant" else scope
+        scope = state_scope(scope, new.visibility or self._visibility)
 
         write = self._introducer.writing(scope, TASK)
         async for attempt in write:

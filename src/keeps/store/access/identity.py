@@ -12,7 +12,7 @@ from functools import lru_cache
 from cachetools import LRUCache, TTLCache
 
 from keeps.base.clock import Clock
-from keeps.base.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope, check_actor
+from keeps.base.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope, check_actor, in_space
 from keeps.base.settings import AuthMode
 from keeps.base.telemetry.logs import log
 from keeps.store.access import store
@@ -21,6 +21,7 @@ from keeps.store.access.roles import known_roles
 from keeps.store.access.tokens import EndedCredentialError, Tokens
 from keeps.store.db.session import Database, Row
 from keeps_client.errors import ForbiddenError, UnauthenticatedError, ValidationFailedError
+from keeps_client.validation import named_space
 
 KEY_SECONDS = 5.0
 """Seconds after which a revoked key is refused everywhere; its streams end soon after."""
@@ -64,7 +65,9 @@ class Authenticator:
             ForbiddenError: They are for another tenant, user or agent than a header names.
             ValidationFailedError: A header is not an id.
         """
-        return check_actor(await self._scope_of(headers, some_user, lookup, leeway_seconds))
+        scope = check_actor(await self._scope_of(headers, some_user, lookup, leeway_seconds))
+        space_id = headers.get("x-space-id")
+        return scope if space_id is None else in_space(scope, named_space(space_id))
 
     async def _scope_of(
         self, headers: Mapping[str, str], some_user: str | None, lookup: Lookup, leeway_seconds: int | None

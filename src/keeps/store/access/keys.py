@@ -8,7 +8,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from keeps.base.clock import Clock, new_id
-from keeps.base.scope import SHARED_USER_ID, Scope, check_id
+from keeps.base.scope import Scope, check_id, owns_shared
 from keeps.store.access import store
 from keeps.store.access.roles import allows
 from keeps.store.db.session import Database
@@ -48,10 +48,8 @@ class KeyService:
                 raise ForbiddenError(f"you cannot grant the role {role}, which you do not have")
         if new.user_id is not None:
             check_id("user_id", new.user_id)
-            if new.user_id == SHARED_USER_ID:
-                raise ValidationFailedError(
-                    f"user_id: {SHARED_USER_ID!r} owns the tenant's shared data and cannot have a key"
-                )
+            if owns_shared(new.user_id):
+                raise ValidationFailedError(f"user_id: {new.user_id!r} owns shared data and cannot have a key")
         if new.agent_id is not None:
             check_id("agent_id", new.agent_id)
         if new.expires_at is not None and new.expires_at <= self._clock():

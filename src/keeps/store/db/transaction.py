@@ -87,8 +87,8 @@ class Tx:
         self._pool = pool
         self._patience = READ_SECONDS + PATIENCE_SECONDS if reads else None
         self.scope = scope
-        self._user: tuple[str, str] | None = None
-        """The user and bound agent set in PostgreSQL; None before, and when each row named its own."""
+        self._user: tuple[str, str, str] | None = None
+        """The user, bound agent and acting user set in PostgreSQL; None before, and when each row named its own."""
         self.cell = cell
         """Name of the cell that the transaction runs on."""
         self._writes = False
@@ -124,8 +124,8 @@ class Tx:
         """Continue as another user of the same tenant."""
         if scope.tenant_id != self.scope.tenant_id:
             raise AssertionError("a transaction belongs to one tenant")
-        if (scope.user_id, scope.bound_agent) != self._user:
-            self._user = scope.user_id, scope.bound_agent
+        if (scope.user_id, scope.bound_agent, scope.acting) != self._user:
+            self._user = scope.user_id, scope.bound_agent, scope.acting
             await self.execute(_ENTER_USER, *self._user)
         self.scope = scope
 
@@ -136,8 +136,8 @@ class Tx:
         """
         more = _traceparent.get() if statement is ENTER_WRITE else "0" if _long.get() else f"{READ_SECONDS}s"
         self._writes = statement is ENTER_WRITE
-        self._user = self.scope.user_id, self.scope.bound_agent
-        who = (self.scope.tenant_id, *self._user, more)
+        user_id, bound, acting = self._user = self.scope.user_id, self.scope.bound_agent, self.scope.acting
+        who = (self.scope.tenant_id, user_id, bound, more, acting)
         try:
             await self._connection.execute(_BEGIN.get(statement, "BEGIN READ ONLY"), timeout=self._patience)
             row = await self.fetch_row(statement, *who)

@@ -21,7 +21,7 @@ FROM item CROSS JOIN counter
 
 -- name: events_by_subject
 -- The events of one memory, newest first, bounded.
-SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, traceparent, data
+SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, actor_id, traceparent, data
 FROM keeps.events
 WHERE tenant_id = $1 AND subject = $2 AND NOT (data ? 'entity' OR data ? 'edge' OR data ? 'entity_id'
     OR data ? 'relation_id')
@@ -36,7 +36,7 @@ SELECT last_sequence, retired_sequence, retired_until FROM keeps.tenants WHERE t
 -- name: events_after
 -- What this scope may see of the events after $2, up to $3, in order. $4: LIKE patterns of types, or null · $5: kinds
 -- of memories, or null; other events have no kind · $6: how many
-SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, traceparent, data
+SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, actor_id, traceparent, data
 FROM keeps.events
 WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3
   AND ($4::text[] IS NULL OR type LIKE ANY ($4)) AND ($5::text[] IS NULL OR data #>> '{memory,kind}' = ANY ($5))
@@ -45,7 +45,7 @@ LIMIT $6
 
 -- name: events_of
 -- Some events by their numbers, as far as this scope may see them.
-SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, traceparent, data
+SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, actor_id, traceparent, data
 FROM keeps.events
 WHERE tenant_id = $1 AND sequence = ANY ($2::bigint[])
 ORDER BY sequence

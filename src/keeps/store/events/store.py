@@ -141,6 +141,7 @@ def event_from_row(row: Row) -> Event:
         tenantid=row["tenant_id"],
         userid=row["user_id"],
         agentid=row["agent_id"],
+        actorid=row["actor_id"],
         sequence=row["sequence"],
         traceparent=row["traceparent"],
     )

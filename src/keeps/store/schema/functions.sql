@@ -183,7 +183,9 @@ CREATE OR REPLACE FUNCTION keeps.event_noun(type text, data jsonb) RETURNS text
                 WHEN type = 'transcript.written' AND data ? 'transcript' THEN 'transcript'
                 WHEN type = 'transcript.written' AND data ? 'transcript_entry' THEN 'transcript_entry'
                 WHEN type = 'transcript.written' AND data ? 'transcript_value' THEN 'transcript_value'
-                WHEN type = 'item.written' THEN 'item' END;
+                WHEN type = 'item.written' THEN 'item'
+                WHEN type = 'space.written' THEN 'space'
+                WHEN type LIKE 'space.member.%' THEN 'space_member' END;
 
 -- Void the answers kept for retries that are about these things, so that a retry is told that they are gone. own:
 -- those of the current user only.
@@ -214,7 +216,9 @@ BEGIN
         visibility = CASE WHEN anonymous THEN 'private' ELSE visibility END,
         traceparent = CASE WHEN anonymous THEN NULL ELSE traceparent END,
         -- The ids of memories and entities say nothing; other subjects are names.
-        subject = CASE WHEN anonymous AND subject !~ '^[0-9a-f-]{36}$' THEN '' ELSE subject END
+        subject = CASE WHEN anonymous AND subject !~ '^[0-9a-f-]{36}$' OR type LIKE 'space.member.%' THEN ''
+            ELSE subject END,
+        actor_id = CASE WHEN anonymous THEN NULL ELSE actor_id END
     WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND sequence = ANY (sequences);
     GET DIAGNOSTICS changed = ROW_COUNT;
     PERFORM set_config('app.log_change', '', true);
@@ -565,7 +569,8 @@ CREATE OR REPLACE FUNCTION keeps.replayed_tables() RETURNS TABLE (name text, key
                  ('transcripts', '{user_id,app,transcript_id}', 'transcript'),
                  ('transcript_entries', '{user_id,app,transcript_id,position}', 'transcript_entry'),
                  ('transcript_values', '{user_id,app,transcript_id,key}', 'transcript_value'),
-                 ('items', '{user_id,namespace,key}', 'item')) AS part(name, key, noun)
+                 ('items', '{user_id,namespace,key}', 'item'), ('spaces', '{space_id}', 'space'),
+                 ('space_members', '{space_id,member_type,member_id}', 'space_member')) AS part(name, key, noun)
     UNION ALL
     VALUES ('working_memory', '{plan_id,key}'::text[], 'SELECT * FROM keeps.replay_working_memory($1)', 'true'),
            ('entities', '{entity_id}', 'SELECT * FROM keeps.replay_entities($1)', 'true'),
@@ -795,6 +800,15 @@ BEGIN
     END LOOP;
     PERFORM log_cascade(ARRAY(SELECT entity_id FROM entities WHERE tenant_id = tenant AND user_id = wanted),
                         ARRAY(SELECT memory_id FROM memories WHERE tenant_id = tenant AND user_id = wanted));
+    -- The user leaves all spaces: what was written there stays, without the name.
+    DELETE FROM space_members WHERE tenant_id = tenant AND member_type = 'user' AND member_id = wanted;
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = tenant AND type LIKE 'space.member.%'
+      AND substr(subject, strpos(subject, '/') + 1) = 'user/' || wanted;
+    PERFORM redact_events(found, '{}', false);
+    PERFORM set_config('app.log_change', 'redact', true);
+    UPDATE events SET actor_id = NULL WHERE tenant_id = tenant AND actor_id = wanted;
+    PERFORM set_config('app.log_change', '', true);
     DELETE FROM api_keys WHERE tenant_id = tenant AND user_id = wanted;
     UPDATE api_keys SET created_by = '' WHERE tenant_id = tenant AND created_by = wanted;
     UPDATE webhooks SET created_by = '' WHERE tenant_id = tenant AND created_by = wanted;
@@ -825,6 +839,80 @@ BEGIN
 END
 $$;
 CREATE OR REPLACE TRIGGER users_undone_follow AFTER DELETE ON keeps.users FOR EACH ROW EXECUTE FUNCTION keeps.forget_undoer();
+
+-- Spaces.
+
+-- The spaces that the acting user or the bound agent has at least a role in, as the owners of their rows. In a
+-- transaction of one space only that one. The engine acts as the space itself. Only a curator can write in an archived
+-- space, to open it again.
+CREATE OR REPLACE FUNCTION keeps.open_spaces(least_role text) RETURNS text[]
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    owner text := COALESCE(current_setting('app.current_user', true), '');
+    acting text := COALESCE(current_setting('app.acting_user', true), '');
+    bound text := NULLIF(current_setting('app.bound_agent', true), '');
+BEGIN
+    IF starts_with(acting, '(space) ') THEN
+        RETURN CASE WHEN acting = owner THEN ARRAY[owner] ELSE '{}' END;
+    END IF;
+    RETURN ARRAY(
+        SELECT DISTINCT spaces.user_id COLLATE "C" FROM (
+            SELECT space_id, role, expires_at FROM space_members
+            WHERE tenant_id = tenant AND member_type = 'user' AND member_id = acting
+            UNION ALL
+            SELECT space_id, role, expires_at FROM space_members
+            WHERE tenant_id = tenant AND member_type = 'agent' AND member_id = bound) AS membership
+        JOIN spaces ON spaces.tenant_id = tenant AND spaces.space_id = membership.space_id
+        WHERE (expires_at IS NULL OR expires_at > now())
+          AND CASE least_role WHEN 'reader' THEN true
+              WHEN 'writer' THEN role = 'curator' OR role = 'writer' AND archived_at IS NULL ELSE role = 'curator' END
+          AND (NOT starts_with(owner, '(space) ') OR spaces.user_id = owner)
+        ORDER BY 1);
+END
+$$;
+
+-- Whether the acting user has at least a role in the space that the transaction belongs to.
+CREATE OR REPLACE FUNCTION keeps.acts_in_space(least_role text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN current_setting('app.current_user', true) = ANY (open_spaces(least_role));
+END
+$$;
+
+-- Make a space with its owner and the current user as its first curator. False if there is one of this id.
+CREATE OR REPLACE FUNCTION keeps.make_space(new_space_id text, new_title text, moment timestamptz) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    maker text := NULLIF(current_setting('app.current_user', true), '');
+BEGIN
+    INSERT INTO users (tenant_id, user_id) VALUES (tenant, '(space) ' || new_space_id) ON CONFLICT DO NOTHING;
+    INSERT INTO spaces (tenant_id, space_id, user_id, title, created_at)
+    VALUES (tenant, new_space_id, '(space) ' || new_space_id, new_title, moment) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO space_members (tenant_id, space_id, member_type, member_id, role, added_at)
+    VALUES (tenant, new_space_id, 'user', maker, 'curator', moment);
+    RETURN true;
+END
+$$;
+
+-- The spaces of the current tenant by id, for its administrators: no contents.
+CREATE OR REPLACE FUNCTION keeps.list_spaces(after text, at_most integer) RETURNS TABLE (space_id text, tenant_id text,
+    title text, created_at timestamptz, archived_at timestamptz, members bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT spaces.space_id, spaces.tenant_id, spaces.title, spaces.created_at, spaces.archived_at,
+        (SELECT count(*) FROM space_members AS held
+         WHERE held.tenant_id = spaces.tenant_id AND held.space_id = spaces.space_id)
+    FROM spaces
+    WHERE spaces.tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND spaces.space_id > after
+    ORDER BY spaces.space_id LIMIT at_most;
+END
+$$;
 
 -- Rows that follow others.
 
@@ -1870,7 +1958,7 @@ CREATE OR REPLACE TRIGGER tenants_words_gone BEFORE DELETE ON keeps.tenants FOR 
 
 -- Arrays of audiences that a process holds (ADR 58).
 
--- The memories that events after a number are about: of the current user, or for '' of the tenant's shared ones. One row
+-- The memories that events after a number are about: of the current user or a space, or for '' of the tenant's shared ones. One row
 -- is NULL if there are more than at_most, or ten times as many events. Ids alone leave the function: what was shared is
 -- seen by all, and a row is read under the caller's own policies. A bound agent is told nothing.
 CREATE OR REPLACE FUNCTION keeps.changed_memories(wanted_audience text, after bigint, at_most integer)
@@ -1881,14 +1969,14 @@ DECLARE
     tenant text := NULLIF(current_setting('app.current_tenant', true), '');
     asking text := NULLIF(current_setting('app.current_user', true), '');
 BEGIN
-    IF asking IS NULL OR wanted_audience NOT IN ('', asking)
+    IF asking IS NULL OR (wanted_audience NOT IN ('', asking) AND wanted_audience <> ALL (open_spaces('reader')))
         OR NULLIF(current_setting('app.bound_agent', true), '') IS NOT NULL THEN
         RETURN;
     END IF;
     RETURN QUERY
     WITH said AS MATERIALIZED (
         SELECT subject FROM events
-        WHERE tenant_id = tenant AND (wanted_audience = '' OR user_id = asking) AND sequence > after
+        WHERE tenant_id = tenant AND (wanted_audience = '' OR user_id = wanted_audience) AND sequence > after
           AND type LIKE 'memory.%' AND subject ~ '^[0-9a-f-]{36}$'
         ORDER BY sequence LIMIT 10 * GREATEST(at_most, 0) + 1
     ), found AS MATERIALIZED (
@@ -1920,11 +2008,12 @@ BEGIN
 END
 $$;
 
--- The hits of a question, read as the user who asks, if the tenant's and the user's audience still have the versions
--- that they were found in; else one row that says so. One statement, so that both are of one moment. It names the
--- tenant and the user itself, for its own transaction only.
-CREATE OR REPLACE FUNCTION keeps.recall_hits(wanted_tenant text, wanted_user text, wanted_agent text, shared bigint,
-    own bigint, wanted uuid[]) RETURNS TABLE (elsewhere text, current boolean,
+-- The hits of a question, read as the user who asks, if the audiences still have the versions that they were found in,
+-- and the user the spaces that were known; else one row that says so. One statement, so that both are of one moment. It
+-- names the tenant and the user itself, for its own transaction only.
+CREATE OR REPLACE FUNCTION keeps.recall_hits(wanted_tenant text, wanted_user text, wanted_agent text,
+    wanted_acting text, known_spaces text[], audiences text[], versions bigint[], wanted uuid[])
+    RETURNS TABLE (elsewhere text, current boolean,
     tenant_id text, memory_id uuid, user_id text, agent_id text, session_id text, kind text, layer text, namespace
     text, key text, content text, value jsonb, content_type text, role text, trigger_condition text, procedure_type
     text, metadata jsonb, tags text[], source text, importance double precision, visibility text, content_hash bytea,
@@ -1935,7 +2024,7 @@ CREATE OR REPLACE FUNCTION keeps.recall_hits(wanted_tenant text, wanted_user tex
 #variable_conflict use_column
 BEGIN
     PERFORM set_config('app.current_tenant', wanted_tenant, true), set_config('app.current_user', wanted_user, true),
-        set_config('app.bound_agent', wanted_agent, true);
+        set_config('app.bound_agent', wanted_agent, true), set_config('app.acting_user', wanted_acting, true);
     RETURN QUERY
     SELECT keeps.elsewhere(wanted_tenant), held.current,
         memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id,
@@ -1945,16 +2034,32 @@ BEGIN
         memories.valid_from, memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at,
         memories.deleted_at, memories.document_id, memories.version, memories.created_at, memories.updated_at,
         readings.access_count, readings.last_accessed_at
-    FROM (SELECT COALESCE(bit_xor(version) FILTER (WHERE audience = ''), 0) = shared
-                 AND COALESCE(bit_xor(version) FILTER (WHERE audience = wanted_user), 0) = own AS current
-          FROM audience_words
-          WHERE tenant_id = wanted_tenant AND audience = ANY (ARRAY['', wanted_user])) AS held
+    FROM (SELECT keeps.open_spaces('reader') = known_spaces AND bool_and(COALESCE(found.version, 0) = asked.version)
+              AS current
+          FROM unnest(audiences, versions) AS asked(audience, version)
+          LEFT JOIN (SELECT audience_words.audience, bit_xor(audience_words.version) AS version FROM audience_words
+                     WHERE tenant_id = wanted_tenant AND audience_words.audience = ANY (audiences)
+                     GROUP BY audience_words.audience) AS found USING (audience)) AS held
     LEFT JOIN memories ON held.current AND tenant_id = wanted_tenant AND memory_id = ANY (wanted)
     LEFT JOIN LATERAL (
         SELECT memory_access.access_count, memory_access.last_accessed_at FROM memory_access
         WHERE memory_access.tenant_id = wanted_tenant AND memory_access.memory_id = memories.memory_id
         LIMIT 1) AS readings ON true;
 END
+$$;
+
+-- The same for servers of the release before, which know no spaces.
+CREATE OR REPLACE FUNCTION keeps.recall_hits(wanted_tenant text, wanted_user text, wanted_agent text, shared bigint,
+    own bigint, wanted uuid[]) RETURNS TABLE (elsewhere text, current boolean,
+    tenant_id text, memory_id uuid, user_id text, agent_id text, session_id text, kind text, layer text, namespace
+    text, key text, content text, value jsonb, content_type text, role text, trigger_condition text, procedure_type
+    text, metadata jsonb, tags text[], source text, importance double precision, visibility text, content_hash bytea,
+    valid_from timestamptz, valid_to timestamptz, superseded_by uuid, expires_at timestamptz, archived_at timestamptz,
+    deleted_at timestamptz, document_id uuid, version integer, created_at timestamptz, updated_at timestamptz,
+    access_count bigint, last_accessed_at timestamptz)
+    LANGUAGE sql STABLE SECURITY INVOKER SET search_path = keeps, public, pg_temp AS $$
+    SELECT * FROM keeps.recall_hits(wanted_tenant, wanted_user, wanted_agent, wanted_user, '{}',
+        ARRAY['', wanted_user], ARRAY[shared, own], wanted)
 $$;
 
 -- What a context reads besides what its question finds, as the user who asks: one row with the notes of conversations
@@ -1995,7 +2100,7 @@ BEGIN
                                          AND memory_vectors.model = wanted_model)) AS vectors
     INTO known FROM memories
     WHERE 'knowledge' = ANY (parts) AND tenant_id = wanted_tenant
-      AND (user_id = wanted_user OR visibility = 'tenant') AND namespace IN ('sources', 'tools')
+      AND (user_id = wanted_user OR visibility = 'tenant' OR user_id = ANY (keeps.open_spaces('reader'))) AND namespace IN ('sources', 'tools')
       AND key IS NOT NULL AND content_type = 'source' AND value ->> 'kind' IN ('document', 'database', 'api')
       AND deleted_at IS NULL AND superseded_by IS NULL AND (expires_at IS NULL OR expires_at > moment);
     RETURN QUERY SELECT keeps.elsewhere(wanted_tenant), 'state', fresh, before, known.sources, known.changed,

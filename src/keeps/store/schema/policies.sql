@@ -1,8 +1,12 @@
 -- Every row-level security policy and every grant of Keeps. Runs as keeps_owner after each migration. Idempotent.
 --
 -- The wall: a row is visible to keeps_app only when the transaction's app.current_tenant names its tenant, and
--- app.current_user its owner, or its visibility is 'tenant'. Nothing is writable but one's own rows. A setting that
--- is absent or empty reads as NULL, matches nothing, and the planner skips the scan ("One-Time Filter").
+-- app.current_user its owner, or its visibility is 'tenant', or its owner is a space that app.acting_user is a member
+-- of. Nothing is writable but the rows of app.current_user. A setting that is absent or empty reads as NULL, matches
+-- nothing, and the planner skips the scan ("One-Time Filter").
+-- A space owns its rows as a user does: its owner is called '(space) ' and its id. A transaction whose app.current_user
+-- is a space sees and writes nothing unless app.acting_user is a member with that right; keeps.open_spaces is the one
+-- look-up that says so.
 -- Forced, so that the owner is bound by it as well; policies name roles, so any other role sees nothing.
 --
 -- Read the table of rules from the top: of which tables, what the rule is called, for which command, for whom, which
@@ -11,8 +15,10 @@
 --   {own}       it is of that tenant, and of the user that the transaction names
 --   {named}     it is of that tenant, and a user is named at all
 --   {user}      it is of the user
---   {agent}     no agent is bound to the transaction: it is the user's
+--   {space}     it is of a space that the acting user may read
+--   {agent}     no agent is bound to the transaction, or it is of a space, whose agents share everything
 --   {bound}     the agent that is bound
+-- What keeps_app writes as a space needs the right to write there. A rule for ALL is written for each command.
 
 GRANT USAGE ON SCHEMA keeps TO keeps_app;
 REVOKE ALL ON ALL TABLES IN SCHEMA keeps FROM keeps_app;
@@ -20,6 +26,8 @@ REVOKE ALL ON ALL TABLES IN SCHEMA keeps FROM keeps_app;
 DO $wall$
 DECLARE
     each record;
+    seen text;
+    written text;
     said text;
 BEGIN
     -- Every table there is, with its partitions: the catalogue is the list.
@@ -46,12 +54,15 @@ BEGIN
          ' task_subtasks idempotency_keys working_memory entities entity_names relations mentions memory_readings'
          ' session_notes operation_changes operations storage_samples llm_usage documents document_passages databases'
          ' query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors'),
-        ('SELECT, INSERT, DELETE', 'requests')
+        ('SELECT, INSERT, DELETE', 'requests'),
+        ('SELECT, INSERT, UPDATE (title, archived_at)', 'spaces'),
+        ('SELECT, INSERT, UPDATE (role, expires_at), DELETE', 'space_members')
     ) AS granted(rights, tables) LOOP
         EXECUTE format('GRANT %s ON %s TO keeps_app', each.rights, 'keeps.' || replace(each.tables, ' ', ', keeps.'));
     END LOOP;
 
-    FOR each IN SELECT rule.*, name.name, held.rows AS held FROM (VALUES
+    FOR each IN SELECT rule.tables, rule.what, command.command, rule.whom, rule.seen, rule.written, name.name,
+            held.rows AS held FROM (VALUES
         -- What belongs to one user: theirs alone.
         ('users sessions plans plan_correlations task_contexts task_subtasks idempotency_keys session_notes'
          ' memory_pending operation_changes query_audit transcripts transcript_entries transcript_values items'
@@ -60,13 +71,15 @@ BEGIN
         ('webhooks webhook_failures providers operations tenant_jobs storage_samples llm_usage api_keys databases',
          'tenant', 'ALL', 'keeps_app', '{named}', NULL),
         ('tenants', 'own', 'ALL', 'keeps_app', '{tenant}', NULL),
-        -- Shared by the tenant; whoever writes a key signs it.
-        ('working_memory', 'shared', 'ALL', 'keeps_app', '{named}', '{own}'),
+        -- Shared by the tenant, or by the members of a space; whoever writes a key signs it.
+        ('working_memory', 'shared', 'ALL', 'keeps_app',
+         $${named} AND ({user} OR NOT starts_with(user_id, '(space) ')
+           AND NOT starts_with(current_setting('app.current_user', true), '(space) '))$$, '{own}'),
         -- One's own to write, and what others share to read.
         ('memories entities relations documents', 'read', 'SELECT', 'keeps_app',
-         $${named} AND ({user} OR (visibility = 'tenant' AND deleted_at IS NULL))$$, NULL),
+         $${named} AND ({user} OR (deleted_at IS NULL AND (visibility = 'tenant' OR {space})))$$, NULL),
         ('entity_names document_passages', 'read', 'SELECT', 'keeps_app',
-         $${named} AND ({user} OR visibility = 'tenant')$$, NULL),
+         $${named} AND ({user} OR visibility = 'tenant' OR {space})$$, NULL),
         ('memory_readings', 'read', 'SELECT', 'keeps_app', '{own}', NULL),
         ('memories entities entity_names relations mentions memory_readings documents document_passages', 'insert',
          'INSERT', 'keeps_app', NULL, '{own}'),
@@ -85,8 +98,9 @@ BEGIN
          ' AND memories.memory_id = memory_access.memory_id)', NULL),
         -- The audience is the owner, or '' for the whole tenant.
         ('memory_words postings audience_words vector_bits memory_vectors', 'read', 'SELECT', 'keeps_app',
-         $${tenant} AND audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')])
-           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL$$, NULL),
+         $${named} AND (audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')])
+           OR starts_with(audience, '(space) ')
+             AND audience = ANY ((SELECT keeps.open_spaces('reader'))::text[]))$$, NULL),
         ('memory_words memory_vectors', 'insert', 'INSERT', 'keeps_app',
          NULL, $${own} AND audience = ANY (ARRAY['', user_id])$$),
         ('memory_words memory_vectors', 'update', 'UPDATE', 'keeps_app', '{own}',
@@ -95,7 +109,7 @@ BEGIN
         -- still there for others: what was made private is.
         ('events', 'append', 'INSERT', 'keeps_app', NULL, '{own}'),
         ('events', 'read', 'SELECT', 'keeps_app',
-         $${named} AND ({user}
+         $${named} AND ({user} OR {space}
             OR (visibility = 'tenant' AND data ? 'memory'
                 AND EXISTS (SELECT FROM keeps.memories
                             WHERE memories.tenant_id = events.tenant_id AND memories.visibility = 'tenant'
@@ -111,6 +125,23 @@ BEGIN
                             WHERE relations.tenant_id = events.tenant_id AND relations.visibility = 'tenant'
                               AND relations.relation_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$'
                                                                THEN events.subject::uuid END)))$$, NULL),
+        -- A space is seen by its members, and managed by its curators. Whoever makes one is its first member. Anyone
+        -- may leave.
+        ('spaces', 'read', 'SELECT', 'keeps_app', $${members} AND user_id = ANY ((SELECT keeps.open_spaces('reader'))::text[])$$, NULL),
+        ('spaces', 'insert', 'INSERT', 'keeps_app', NULL,
+         $${members} AND user_id = ANY ((SELECT keeps.open_spaces('curator'))::text[])$$),
+        ('spaces', 'update', 'UPDATE', 'keeps_app',
+         $${members} AND user_id = ANY ((SELECT keeps.open_spaces('curator'))::text[])$$, NULL),
+        ('space_members', 'read', 'SELECT', 'keeps_app',
+         $${members} AND '(space) ' || space_id = ANY ((SELECT keeps.open_spaces('reader'))::text[])$$, NULL),
+        ('space_members', 'insert', 'INSERT', 'keeps_app', NULL,
+         $${members} AND '(space) ' || space_id = ANY ((SELECT keeps.open_spaces('curator'))::text[])$$),
+        ('space_members', 'update', 'UPDATE', 'keeps_app',
+         $${members} AND '(space) ' || space_id = ANY ((SELECT keeps.open_spaces('curator'))::text[])$$, NULL),
+        ('space_members', 'delete', 'DELETE', 'keeps_app',
+         $${members} AND ('(space) ' || space_id = ANY ((SELECT keeps.open_spaces('curator'))::text[])
+           OR member_type = 'user' AND member_id = NULLIF(current_setting('app.acting_user', true), ''))$$, NULL),
+        ('spaces space_members', 'follow', 'ALL', 'keeps_owner', '{members}', NULL),
         -- The owner, inside functions and triggers only, which keeps_app cannot become: what follows a row of the
         -- tenant,
         ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_words'
@@ -121,7 +152,8 @@ BEGIN
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),
         ('tenants', 'held', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('users', 'erased', 'DELETE', 'keeps_owner', '{own}', NULL),
-        ('events', 'redact', 'ALL', 'keeps_owner', $${tenant} AND ({user} OR type LIKE 'plan.state.%')$$, '{tenant}'),
+        ('users', 'made', 'INSERT', 'keeps_owner', NULL, $${tenant} AND starts_with(user_id, '(space) ')$$),
+        ('events', 'redact', 'ALL', 'keeps_owner', $${tenant} AND ({user} OR type LIKE 'plan.state.%' OR type LIKE 'space.%' OR actor_id IS NOT NULL)$$, '{tenant}'),
         -- what is counted over all tenants (ids and counts alone leave the function),
         ('tenants users memories memory_vectors items item_vectors events audience_words', 'count', 'SELECT', 'keeps_owner', 'true',
          NULL),
@@ -137,12 +169,15 @@ BEGIN
         ('tenants', 'retire', 'UPDATE', 'keeps_owner', $$current_setting('app.log_change', true) = 'retire'$$, NULL)
     ) AS rule(tables, what, command, whom, seen, written)
     CROSS JOIN LATERAL regexp_split_to_table(rule.tables, ' ') AS name(name)
+    CROSS JOIN LATERAL unnest(CASE WHEN rule.command = 'ALL' AND rule.whom = 'keeps_app'
+        THEN ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] ELSE ARRAY[rule.command] END) AS command(command)
     -- A token of an agent sees less: of experiences and skills those of this agent only; facts belong to the user. Of
     -- the graph what users said of it: what was found in texts may be of another agent's experiences. It is a part of
     -- each rule of these tables, and no RESTRICTIVE policy: engines that copy policies have lost those.
     LEFT JOIN (SELECT narrowed.*, name.name FROM (VALUES
         ('memories', 'ALL', $${agent} OR kind = 'semantic' OR agent_id = {bound}$$),
-        ('memory_words postings', 'ALL', $${agent} OR agent = '' OR agent = {bound}$$),
+        ('memory_words postings', 'ALL',
+         $${bound} IS NULL OR agent = '' OR agent = {bound} OR starts_with(audience, '(space) ')$$),
         ('events', 'SELECT',
          $${agent} OR (type NOT LIKE 'memory.%' AND type NOT LIKE 'transcript.%')
            OR data #>> '{entity,source}' = 'user' OR (data ? 'edge' AND NOT data #> '{edge,properties}' ? 'found_by')
@@ -156,18 +191,36 @@ BEGIN
          ' AND memories.memory_id = operation_changes.memory_id)')
         ) AS narrowed(tables, command, rows)
         CROSS JOIN LATERAL regexp_split_to_table(narrowed.tables, ' ') AS name(name)
-    ) AS held ON held.name = name.name AND rule.whom = 'keeps_app' AND held.command IN ('ALL', rule.command) LOOP
-        said := format('CREATE POLICY %I ON keeps.%I FOR %s TO %I', each.name || '_' || each.what, each.name,
-                       each.command, each.whom)
-                || COALESCE(' USING ((' || each.seen || ')' || COALESCE(' AND (' || each.held || ')', '') || ')', '')
-                || COALESCE(' WITH CHECK ((' || each.written || ')' || COALESCE(' AND (' || each.held || ')', '')
-                    || ')', '');
+    ) AS held ON held.name = name.name AND rule.whom = 'keeps_app' AND held.command IN ('ALL', command.command) LOOP
+        seen := COALESCE(each.seen, 'true') || COALESCE(' AND (' || each.held || ')', '');
+        written := COALESCE(each.written, each.seen) || COALESCE(' AND (' || each.held || ')', '');
+        IF each.whom = 'keeps_app' AND each.command <> 'SELECT'
+            AND each.name <> ALL (ARRAY['memory_access', 'requests', 'spaces', 'space_members']) THEN
+            seen := seen || ' AND {writes}';
+            written := written || ' AND {writes}';
+        END IF;
+        said := format('CREATE POLICY %I ON keeps.%I FOR %s TO %I', each.name || '_' || each.what
+                       || CASE WHEN each.whom = 'keeps_app' AND each.what <> lower(each.command)
+                           AND NOT (each.what, each.command) IN (('read', 'SELECT'), ('append', 'INSERT'))
+                           THEN '_' || lower(each.command) ELSE '' END, each.name, each.command, each.whom)
+                || CASE WHEN each.command = 'INSERT' THEN '' ELSE ' USING (' || seen || ')' END
+                || CASE WHEN each.command IN ('INSERT', 'UPDATE', 'ALL') AND (each.written IS NOT NULL
+                        OR each.whom = 'keeps_app') THEN ' WITH CHECK (' || written || ')' ELSE '' END;
         said := replace(said, '{own}', '{tenant} AND {user}');
         said := replace(said, '{named}', $$ {tenant}
             AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL $$);
-        said := replace(said, '{tenant}', $$ tenant_id = NULLIF(current_setting('app.current_tenant', true), '') $$);
+        -- Functions of the owner check the rights of a space where they name its user.
+        said := replace(said, '{tenant}', CASE each.whom WHEN 'keeps_app' THEN '{members} AND {acts}'
+            ELSE '{members}' END);
+        said := replace(said, '{members}', $$ tenant_id = NULLIF(current_setting('app.current_tenant', true), '') $$);
+        said := replace(said, '{acts}', $$ (NOT starts_with(COALESCE(current_setting('app.current_user', true), ''),
+            '(space) ') OR (SELECT keeps.acts_in_space('reader'))) $$);
+        said := replace(said, '{writes}', $$ (NOT starts_with(COALESCE(current_setting('app.current_user', true), ''),
+            '(space) ') OR (SELECT keeps.acts_in_space('writer'))) $$);
+        said := replace(said, '{space}', $$ (starts_with(user_id, '(space) ')
+            AND user_id = ANY ((SELECT keeps.open_spaces('reader'))::text[])) $$);
         said := replace(said, '{user}', $$ user_id = NULLIF(current_setting('app.current_user', true), '') $$);
-        said := replace(said, '{agent}', '{bound} IS NULL');
+        said := replace(said, '{agent}', $$({bound} IS NULL OR starts_with(user_id, '(space) '))$$);
         EXECUTE replace(said, '{bound}', $$ NULLIF(current_setting('app.bound_agent', true), '') $$);
     END LOOP;
 END $wall$;
@@ -181,7 +234,8 @@ GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.take_places(text, text, integer, bigint), keeps.leave_lists(uuid[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.changed_memories(text, bigint, integer), keeps.audience_versions(text[], text[]),
-    keeps.recall_hits(text, text, text, bigint, bigint, uuid[]), keeps.context_rows(text, text, text, text[], text,
+    keeps.recall_hits(text, text, text, bigint, bigint, uuid[]), keeps.recall_hits(text, text, text, text, text[], text[],
+    bigint[], uuid[]), keeps.context_rows(text, text, text, text[], text,
     text, timestamptz, text, integer, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_plan() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_task() TO keeps_app;
@@ -195,6 +249,8 @@ GRANT EXECUTE ON FUNCTION keeps.redact_own_events(text, text[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_rows(text[], uuid[]), keeps.transcript_owners(text, text, integer),
     keeps.item_owners(text, integer), keeps.memory_owners(uuid[]), keeps.memory_subjects(integer)
     TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.open_spaces(text), keeps.acts_in_space(text), keeps.make_space(text, text, timestamptz),
+    keeps.list_spaces(text, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.erase_user(), keeps.leave_shared_state() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.erase_tenant() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.count_rows(text) TO keeps_app;

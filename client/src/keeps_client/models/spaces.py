@@ -1,0 +1,172 @@
+"""Spaces: memory that several users or agents share, with members."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.access import ErasureReceipt
+from keeps_client.models.common import Text, UtcTime, Wire
+from keeps_client.models.memories import Label
+from keeps_client.models.names import SpaceName
+from keeps_client.models.tasks import Deleted
+
+SpaceRole = Literal["reader", "writer", "curator"]
+MemberType = Literal["user", "agent"]
+MOST_MEMBERS = 1_000
+
+
+class NewSpace(Wire):
+    """A space to create; the caller becomes its first curator."""
+
+    space_id: SpaceName
+    title: Label | None = None
+
+
+class SpaceChange(Wire):
+    """The fields of a space to change; others stay. An archived space can be read and not written."""
+
+    title: Label | None = None
+    archived: bool | None = None
+
+
+class SpaceMember(Wire):
+    """A member: a user, or an agent whose key or token is bound to it.
+
+    A reader reads; a writer also stores, changes and forgets; a curator also erases, and manages the space.
+    """
+
+    member_id: str
+    member_type: MemberType
+    role: SpaceRole
+    added_at: datetime
+    expires_at: datetime | None = None
+
+
+class Space(Wire):
+    """A space. `role`: the role of the caller. `members`: their number; the answer of one space names them, too."""
+
+    space_id: str
+    tenant_id: str
+    title: str | None = None
+    role: SpaceRole | None = None
+    members: int
+    created_at: datetime
+    archived_at: datetime | None = None
+
+
+class SpaceDetail(Space):
+    """A space with its members."""
+
+    member_list: tuple[SpaceMember, ...]
+
+
+class SpaceId(Wire):
+    space_id: SpaceName
+
+
+class SpacesQuery(Wire):
+    after: Annotated[Text, Field(max_length=64)] = ""
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 100
+
+
+class MemberId(Wire):
+    space_id: SpaceName
+    member_type: MemberType
+    member_id: Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+
+
+class Membership(Wire):
+    """The role of a member, and when it ends."""
+
+    role: SpaceRole
+    expires_at: UtcTime | None = None
+
+
+CREATE_SPACE = Endpoint(
+    "create_space",
+    "POST",
+    "/v1/spaces",
+    "writer",
+    "spaces",
+    Space,
+    "Create a space. The caller becomes its first curator.",
+    body=NewSpace,
+    status=201,
+)
+LIST_SPACES = Endpoint(
+    "list_spaces",
+    "GET",
+    "/v1/spaces",
+    "reader",
+    "spaces",
+    list[Space],
+    "List the spaces that the caller is a member of, by id. `after`: the last space of the previous page.",
+    params=SpacesQuery,
+)
+GET_SPACE = Endpoint(
+    "get_space",
+    "GET",
+    "/v1/spaces/{space_id}",
+    "reader",
+    "spaces",
+    SpaceDetail,
+    "Return a space with its members, for members.",
+    params=SpaceId,
+)
+UPDATE_SPACE = Endpoint(
+    "update_space",
+    "PATCH",
+    "/v1/spaces/{space_id}",
+    "writer",
+    "spaces",
+    Space,
+    "Change the title, or archive the space: then it can be read and not written. For curators.",
+    params=SpaceId,
+    body=SpaceChange,
+)
+ERASE_SPACE = Endpoint(
+    "erase_space",
+    "DELETE",
+    "/v1/spaces/{space_id}",
+    "writer",
+    "spaces",
+    ErasureReceipt,
+    "Erase a space: rows, vectors, state, and the contents of events. Returns a counted receipt. For curators.",
+    params=SpaceId,
+    repeatable=False,
+)
+SET_SPACE_MEMBER = Endpoint(
+    "set_space_member",
+    "PUT",
+    "/v1/spaces/{space_id}/members/{member_type}/{member_id}",
+    "writer",
+    "spaces",
+    SpaceMember,
+    "Add a member, or change the role of one. For curators.",
+    params=MemberId,
+    body=Membership,
+)
+REMOVE_SPACE_MEMBER = Endpoint(
+    "remove_space_member",
+    "DELETE",
+    "/v1/spaces/{space_id}/members/{member_type}/{member_id}",
+    "writer",
+    "spaces",
+    Deleted,
+    "Remove a member, who sees nothing of the space from then on. For curators; anyone may remove themselves.",
+    params=MemberId,
+)
+LIST_TENANT_SPACES = Endpoint(
+    "list_tenant_spaces",
+    "GET",
+    "/v1/admin/spaces",
+    "admin",
+    "administration",
+    list[Space],
+    "List all spaces of the tenant by id. `after`: the last space of the previous page.",
+    params=SpacesQuery,
+)
