@@ -40,6 +40,9 @@ class RawMemory(Memory):
     def for_user(self, user_id: str) -> Any:
         raise NotImplementedError
 
+    def for_space(self, space_id: str) -> Any:
+        raise NotImplementedError
+
     async def subscribe(self, **_: Any) -> Any:
         raise NotImplementedError
         yield

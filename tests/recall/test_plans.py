@@ -225,7 +225,7 @@ async def test_lists_read_an_index_in_order(big: asyncpg.Connection) -> None:
 async def test_stable_context_uses_its_own_index(big: asyncpg.Connection, server: Any) -> None:
     from keeps.memory.context.reading import PARTS, STANDING, STATEMENT
 
-    given = "big", "user-3", "", list(PARTS), None, None, datetime.now(UTC), "x", 200, STANDING
+    given = "big", "user-3", "", list(PARTS), None, None, datetime.now(UTC), "x", 200, STANDING, "user-3"
     plans: list[str] = []
     admin = await asyncpg.connect(server.url("postgres", await big.fetchval("SELECT current_database()")))
     await admin.execute("LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = log")

@@ -254,6 +254,7 @@ class AudienceIndexes:
                 started = time.monotonic()
                 with taking_long():
                     async with self._database.snapshot(scope) as tx:
+                        self.know_spaces(scope, await store.open_spaces(tx))
                         index = await self._read(tx, key)
         except KeepsError as error:
             log().warning("an audience was not read into memory", error=error.code)

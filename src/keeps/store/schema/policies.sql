@@ -98,9 +98,9 @@ BEGIN
          ' AND memories.memory_id = memory_access.memory_id)', NULL),
         -- The audience is the owner, or '' for the whole tenant.
         ('memory_words postings audience_words vector_bits memory_vectors', 'read', 'SELECT', 'keeps_app',
-         $${named} AND (audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')])
-           OR starts_with(audience, '(space) ')
-             AND audience = ANY ((SELECT keeps.open_spaces('reader'))::text[]))$$, NULL),
+         $${named} AND CASE WHEN starts_with(audience, '(space) ')
+               THEN audience = ANY ((SELECT keeps.open_spaces('reader'))::text[])
+               ELSE audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')]) END$$, NULL),
         ('memory_words memory_vectors', 'insert', 'INSERT', 'keeps_app',
          NULL, $${own} AND audience = ANY (ARRAY['', user_id])$$),
         ('memory_words memory_vectors', 'update', 'UPDATE', 'keeps_app', '{own}',
@@ -217,8 +217,9 @@ BEGIN
             '(space) ') OR (SELECT keeps.acts_in_space('reader'))) $$);
         said := replace(said, '{writes}', $$ (NOT starts_with(COALESCE(current_setting('app.current_user', true), ''),
             '(space) ') OR (SELECT keeps.acts_in_space('writer'))) $$);
-        said := replace(said, '{space}', $$ (starts_with(user_id, '(space) ')
-            AND user_id = ANY ((SELECT keeps.open_spaces('reader'))::text[])) $$);
+        -- CASE, so that the look-up runs only for rows of spaces, and no index is read for them.
+        said := replace(said, '{space}', $$ CASE WHEN starts_with(user_id, '(space) ')
+            THEN user_id = ANY ((SELECT keeps.open_spaces('reader'))::text[]) ELSE false END $$);
         said := replace(said, '{user}', $$ user_id = NULLIF(current_setting('app.current_user', true), '') $$);
         said := replace(said, '{agent}', $$({bound} IS NULL OR starts_with(user_id, '(space) '))$$);
         EXECUTE replace(said, '{bound}', $$ NULLIF(current_setting('app.bound_agent', true), '') $$);
