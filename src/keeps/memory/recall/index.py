@@ -347,15 +347,14 @@ class AudienceIndex:
             if (of_life := details["life"] == number).any()
         }
 
-    def entries(self, terms: Sequence[str]) -> tuple[npt.NDArray[np.int64], RowNumbers, Packed]:
-        """Return where some words occur: the number of the word, the row, how often."""
-        wanted = hashes_of(terms)
-        at = np.minimum(np.searchsorted(self._hashes, wanted), max(len(self._hashes) - 1, 0))
+    def entries(self, wanted: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], RowNumbers, Packed]:
+        """Return where words with some hashes occur: the number of the word, the row, how often."""
         which: list[npt.NDArray[np.int64]] = []
         parts: list[slice] = []
-        for number, place in enumerate(at.tolist()):
-            if len(self._hashes) and self._hashes[place] == wanted[number]:
-                part = slice(int(self._starts[place]), int(self._starts[place + 1]))
+        if len(self._hashes):
+            at = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)
+            for number in np.flatnonzero(self._hashes[at] == wanted).tolist():
+                part = slice(int(self._starts[at[number]]), int(self._starts[at[number] + 1]))
                 which.append(np.full(part.stop - part.start, number, dtype=np.int64))
                 parts.append(part)
         tail = self._tail.values

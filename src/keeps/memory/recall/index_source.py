@@ -255,9 +255,10 @@ class IndexSource:
     def _words(self, terms: Sequence[str], *, whole: bool) -> WordMatches:
         left_out = np.zeros(len(terms))
         entries: list[tuple[npt.NDArray[np.int64], Positions, View, RowNumbers, npt.NDArray[np.uint8]]] = []
+        wanted = hashes_of(terms)
         for part in self._parts:
             view = part.view
-            which, rows, counts = view.index.entries(terms)
+            which, rows, counts = view.index.entries(wanted)
             there = np.flatnonzero(rows < view.count)
             there = there[view.selected[rows[there]]]
             which, rows, counts = which[there], rows[there], counts[there]
@@ -342,16 +343,17 @@ class IndexSource:
     def _gathered(self, chosen: Sequence[RowNumbers]) -> Rows:
         """Return rows of some part that are selected and pass the filter, by id."""
         both: list[Rows] = []
-        for part, rows in zip(self._parts, map(np.unique, chosen), strict=True):
+        for part, some in zip(self._parts, chosen, strict=True):
+            if not len(some):
+                continue
+            rows = np.unique(some)
             allowed = rows[part.allowed[rows]]
             if len(allowed):
                 both.append(self._gathered_of(part, allowed))
         if not both:
             return Rows(sentences=np.zeros((0, self._width), dtype=np.float32))
-        first, *others = both
-        for more in others:
-            first = first.and_those(more)
-        return first.in_order(_by_id(first.table["high"], first.table["low"])) if others else first
+        rows = both[0].and_those(*both[1:])
+        return rows.in_order(_by_id(rows.table["high"], rows.table["low"])) if len(both) > 1 else rows
 
     def _gathered_of(self, part: Part, rows: RowNumbers) -> Rows:
         """Return some rows of a part, by id."""

@@ -131,16 +131,18 @@ class Rows:
             [self.openings[at] for at in order.tolist()] if self.openings else [],
         )
 
-    def and_those(self, others: Rows) -> Rows:
-        if not len(others):
+    def and_those(self, *others: Rows) -> Rows:
+        """Return these rows and those of others, in their order."""
+        parts = [self, *(each for each in others if len(each))]
+        if len(parts) == 1:
             return self
         return Rows(
-            joined((self.table, others.table)),
-            np.concatenate((self.positions, others.positions)),
-            np.concatenate((self.sentences, others.sentences)),
-            np.concatenate((self.has_vector, others.has_vector)),
-            np.concatenate((self.tokens, others.tokens)),
-            [*self.openings, *others.openings],
+            joined([each.table for each in parts]),
+            np.concatenate([each.positions for each in parts]),
+            np.concatenate([each.sentences for each in parts]),
+            np.concatenate([each.has_vector for each in parts]),
+            np.concatenate([each.tokens for each in parts]),
+            [opening for each in parts for opening in each.openings],
         )
 
     def statements(self, positions: Sequence[int]) -> list[int]:
