@@ -21,10 +21,13 @@ CREATE TABLE keeps.api_keys (
     expires_at timestamp with time zone,
     last_used_at timestamp with time zone,
     revoked_at timestamp with time zone,
+    limits jsonb,
     CONSTRAINT api_keys_hash_length CHECK ((octet_length(key_hash) = 32))
 );
 
 COMMENT ON TABLE keeps.api_keys IS 'Keys of access; only their SHA-256 is kept (they are 256 random bits, so no slow hash is needed).';
+
+COMMENT ON COLUMN keeps.api_keys.limits IS 'What the key is limited to: access (read or append), spaces, namespaces, kinds. NULL: by its roles alone.';
 
 ALTER TABLE ONLY keeps.api_keys
     ADD CONSTRAINT api_keys_hash_unique UNIQUE (key_hash);

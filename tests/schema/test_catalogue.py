@@ -191,6 +191,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "erase_user",
         "event_owners",
         "find_api_key",
+        "find_key",
         "find_tenants",
         "find_users",
         "fold_arrived",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from functools import cached_property
+from typing import Literal, TypeVar
 
 from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
@@ -37,6 +39,31 @@ def check_id(name: str, value: object) -> str:
     return named_id(name, value, _LIMITS[name])
 
 
+@dataclass(frozen=True)
+class Grant:
+    """The limits of a key or token beside its roles; the database enforces them.
+
+    `access`: "read" stores nothing, "append" adds memories and sees nothing. `spaces`: works in these spaces only.
+    `namespaces`, `kinds`: sees and stores only memories with these, and nothing that is no memory.
+    """
+
+    access: Literal["read", "append"] | None = None
+    spaces: tuple[str, ...] | None = None
+    namespaces: tuple[str, ...] | None = None
+    kinds: tuple[str, ...] | None = None
+
+    @property
+    def memories_only(self) -> bool:
+        """Return whether it covers some memories and nothing else."""
+        return self.access == "append" or self.namespaces is not None or self.kinds is not None
+
+    @cached_property
+    def setting(self) -> str:
+        """Return the limits as the database reads them."""
+        limits = {"access": self.access, "spaces": self.spaces, "namespaces": self.namespaces, "kinds": self.kinds}
+        return json.dumps({name: value for name, value in limits.items() if value is not None})
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The tenant and user of every operation, and the acting agent and session.
@@ -57,6 +84,8 @@ class Scope:
     timezone: str | None = field(default=None, compare=False)
     key_id: str | None = field(default=None, compare=False, repr=False)
     """The API key of the caller, for the log."""
+    grant: Grant | None = None
+    """The limits of the caller's key or token; None for none."""
     acting_user: str | None = field(default=None, compare=False, repr=False)
     """The acting user, when the rows belong to the whole tenant or to a space."""
     open_spaces: tuple[str, ...] = field(default=(), compare=False, repr=False)
@@ -83,6 +112,16 @@ class Scope:
     def audiences(self) -> list[str]:
         """Return the owners whose memories may answer, in order; '' for what the tenant shares."""
         return sorted({"", self.user_id, *self.open_spaces})
+
+    @property
+    def reader(self) -> tuple[str, str, str, str]:
+        """Return what row security depends on beside the tenant: user, bound agent, acting user and grant."""
+        return self.user_id, self.bound_agent, self.acting, "" if self.grant is None else self.grant.setting
+
+    @property
+    def memories_only(self) -> bool:
+        """Return whether the caller's key or token covers some memories and nothing else."""
+        return self.grant is not None and self.grant.memories_only
 
     @property
     def acting(self) -> str:

@@ -9,10 +9,25 @@ from uuid import UUID
 from pydantic import Field
 
 from keeps_client.endpoint import Endpoint
-from keeps_client.models.common import Id, Text, UtcTime, Wire
-from keeps_client.models.memories import Label
+from keeps_client.models.common import MAX_CHOSEN, Id, Text, UtcTime, Wire
+from keeps_client.models.memories import Kind, Label
+from keeps_client.models.names import Namespace, SpaceName
 
 RoleName = Literal["reader", "writer", "admin", "operator"]
+
+
+class KeyLimits(Wire):
+    """What a key is limited to beside its roles. The database enforces it.
+
+    `access`: "read" stores nothing; "append" adds memories and sees nothing. `spaces`: works in these spaces only, as
+    far as its user is a member. `namespaces`, `kinds`: sees and stores only memories with one of these, and nothing
+    else.
+    """
+
+    access: Literal["read", "append"] | None = None
+    spaces: Annotated[tuple[SpaceName, ...], Field(min_length=1, max_length=MAX_CHOSEN)] | None = None
+    namespaces: Annotated[tuple[Namespace, ...], Field(min_length=1, max_length=MAX_CHOSEN)] | None = None
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=1, max_length=3)] | None = None
 
 
 class NewKey(Wire):
@@ -24,6 +39,7 @@ class NewKey(Wire):
     user_id: Label | None = None
     agent_id: Label | None = None
     roles: Annotated[tuple[RoleName, ...], Field(fail_fast=True, min_length=1, max_length=4)] = ("writer",)
+    limits: KeyLimits | None = None
     expires_at: UtcTime | None = None
 
 
@@ -36,6 +52,7 @@ class KeyInfo(Wire):
     user_id: str | None = None
     agent_id: str | None = None
     roles: tuple[RoleName, ...]
+    limits: KeyLimits | None = None
     hint: str
     created_by: str
     created_at: datetime

@@ -70,7 +70,8 @@ async def read(
         STANDING,
         scope.acting,
     )
-    rows = await database.ask(scope.tenant_id, STATEMENT, *values)
+    # One statement alone names no limits of a key.
+    rows = await database.ask(scope.tenant_id, STATEMENT, *values) if scope.grant is None else None
     if rows is None:
         async with database.reading(scope) as tx:
             rows = await tx.fetch(STATEMENT, *values)

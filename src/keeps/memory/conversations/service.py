@@ -175,7 +175,12 @@ class ConversationService:
         """
         key = session_key(scope.tenant_id, scope.user_id, session_id)
         now = self._clock()
-        if self._cache is not None and not scope.agent_bound and (stored := await self._cache.get(key)) is not None:
+        if (
+            self._cache is not None
+            and not scope.agent_bound
+            and not scope.memories_only
+            and (stored := await self._cache.get(key)) is not None
+        ):
             cached = SessionNotes.model_validate(stored)
             if cached.expires_at > now:
                 return cached
@@ -358,7 +363,7 @@ class ConversationService:
         return await asyncio.to_thread(fold) if long else fold()
 
     async def _share(self, scope: Scope, notes: SessionNotes) -> None:
-        if self._cache is not None and not scope.agent_bound:
+        if self._cache is not None and not scope.agent_bound and not scope.memories_only:
             key = session_key(scope.tenant_id, scope.user_id, notes.session_id)
             await self._cache.put(key, notes.model_dump(mode="json"), notes.message_count, self._kept)
 

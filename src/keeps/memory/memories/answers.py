@@ -21,7 +21,10 @@ def kept(receipt: Receipt) -> dict[str, JsonValue]:
 
 async def given(tx: Tx, found: Sequence[dict[str, Any]]) -> list[Receipt]:
     """Return the stored receipts, each with its memory as it is now."""
-    memories = await store.get_many(tx, [UUID(stored["memory_id"]) for stored in found if stored["whole"]])
+    memory_ids = [UUID(stored["memory_id"]) for stored in found if stored["whole"]]
+    if tx.scope.grant is not None:
+        await tx.append(memory_ids)
+    memories = await store.get_many(tx, memory_ids)
     return [
         Receipt.model_validate({name: value for name, value in stored.items() if name != "whole"}).model_copy(
             update={"memory": memories.get(UUID(stored["memory_id"]))}

@@ -19,7 +19,7 @@ from keeps.memory.memories.changes import RESTORABLE, Changes, receipt
 from keeps.memory.memories.filters import compile_filters, fields_of
 from keeps.memory.memories.reconcile import Keep, Replace, check_version, revise
 from keeps.memory.memories.store import NewMemoryRow, written
-from keeps.memory.memories.types import MemoryRow, new_row
+from keeps.memory.memories.types import MemoryRow, new_row, own_hash
 from keeps.memory.memories.writer import Write, Writer
 from keeps.models.embedder import Embedder, Embedding
 from keeps.store.db.session import Database, Tx
@@ -341,7 +341,11 @@ class MemoryService:
         items = [self._ending(new) for new in items]
 
         def made(new: NewMemory) -> NewMemoryRow:
-            return written(new_row(new, scope, new_id(), now))
+            row = new_row(new, scope, new_id(), now)
+            if scope.grant is not None and scope.grant.access == "append":
+                # Whether the same is stored already is not told: each counts as new.
+                row = row.evolve(content_hash=own_hash(row))
+            return written(row)
 
         if len(items) <= INLINE_ITEMS and sum(len(new.content) for new in items) <= INLINE_CHARACTERS:
             rows = [made(new) for new in items]

@@ -64,6 +64,8 @@ async def insert_many(tx: Tx, rows: Sequence[NewMemoryRow], model: str, asking: 
     encoded = f"[{','.join(await cooperative_map(_inserted, rows))}]"
     if len(encoded) > MAX_BATCH_CHARACTERS:
         raise PayloadTooLargeError(f"a batch has at most {MAX_BATCH_CHARACTERS >> 20} MiB of JSON; split it")
+    if tx.scope.grant is not None:
+        await tx.append(new.row.memory_id for new in rows)
     fetch = tx.fetch_for_many if asking else tx.fetch
     inserted = await fetch(
         QUERIES["memories_insert"],

@@ -208,6 +208,11 @@ def second_hash(row: MemoryRow) -> bytes:
     return row.content_hash + _digest([*belongs_to(row), row.visibility])[:SUFFIX_BYTES]
 
 
+def own_hash(row: MemoryRow) -> bytes:
+    """Return an identity that no other memory has."""
+    return row.content_hash + _digest([str(row.memory_id)])[:SUFFIX_BYTES]
+
+
 def fact_hash(content: str) -> bytes:
     """Return the first 32 bytes of `content_hash` of any fact of these words without namespace and key."""
     return _digest(["semantic", None, known_form(content)])

@@ -166,20 +166,24 @@ class Writer:
         return outcomes
 
 
-def _user(write: Write) -> tuple[str, str, str]:
-    return write.scope.user_id, write.scope.bound_agent, write.scope.acting
+def _user(write: Write) -> tuple[str, str, str, str]:
+    return write.scope.reader
+
+
+def _is_checked_alone(write: Write) -> bool:
+    return write.scope.acting_user is not None or write.scope.grant is not None
 
 
 def _batch_size(waiting: Sequence[_Waiting]) -> int:
     """Return how many waiting writes go into one transaction.
 
     A request that is sent twice ends the batch: the second finds the answer of the first. What is written into a space
-    by one user goes into a transaction of its own, since PostgreSQL checks the right of the acting user.
+    by one user, or with a limited key, goes into a transaction of its own: PostgreSQL checks who acts.
     """
     keys: set[tuple[str, str]] = set()
     first = waiting[0][0]
     for position, (write, _) in enumerate(waiting[:MAX_GATHERED]):
-        if _user(write) != _user(first) and (write.scope.acting_user or first.scope.acting_user):
+        if _user(write) != _user(first) and (_is_checked_alone(write) or _is_checked_alone(first)):
             return position
         if write.request is not None:
             key = write.scope.user_id, write.request.key

@@ -338,7 +338,7 @@ class ProviderService:
 
     def _others(self, scope: Scope, request: RecallRequest) -> list[str]:
         """Return the requested providers beside the database that may have an answer."""
-        names = self._registry.holding(scope, request.session_id)
+        names = [] if scope.memories_only else self._registry.holding(scope, request.session_id)
         if request.providers is not None:
             if unknown := set(request.providers) - OURS - set(self._registry.beside):
                 raise ValidationFailedError(

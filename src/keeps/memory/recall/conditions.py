@@ -34,7 +34,7 @@ class Selection:
             return None
         return (
             _condition(self.request, self.scope, self.now, first_parameter)
-            if self.always or self.scope.agent_bound or _selects(self.request)
+            if self.always or self.scope.agent_bound or self.scope.memories_only or _selects(self.request)
             else None
         )
 
@@ -125,6 +125,10 @@ def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parame
         add("memories.valid_from < {}::timestamptz", request.until)
     if request.scope in ("own", "shared"):
         add("memories.user_id = {}::text" if request.scope == "own" else "memories.user_id <> {}::text", scope.user_id)
+    if scope.grant is not None:
+        for column, covered in (("kind", scope.grant.kinds), ("namespace", scope.grant.namespaces)):
+            if covered is not None:
+                add(f"memories.{column} = ANY ({{}}::text[])", list(covered))
     if request.spaces is not None:
         spaces = list(scope.open_spaces)
         add("(NOT starts_with(memories.user_id, '(space) ') OR memories.user_id = ANY ({}::text[]))", spaces)

@@ -42,10 +42,10 @@ Mask = npt.NDArray[np.bool_]
 
 
 def serves(selection: Selection) -> bool:
-    """Return whether arrays can answer: not about the past, by tags or fields, or over the graph."""
-    request = selection.request
-    needs_database = request.as_of, request.tags, request.filters
-    return not selection.scope.agent_bound and all(each is None for each in needs_database) and not _over_graph(request)
+    """Return whether arrays can answer: not about the past, by tags or fields, over the graph, or for a limited key."""
+    request, scope = selection.request, selection.scope
+    needs_database = request.as_of, request.tags, request.filters, scope.grant
+    return not scope.agent_bound and all(each is None for each in needs_database) and not _over_graph(request)
 
 
 def _over_graph(request: RecallRequest) -> bool:

@@ -78,7 +78,7 @@ class AudienceIndexes:
         self._held: OrderedDict[Key, Held] = OrderedDict()
         self._held_bytes = 0
         self._asked: TtlCache[tuple[str, str], bool] = TtlCache(100_000, ASKED_SECONDS)
-        self._spaces: TtlCache[tuple[str, str, str, str], tuple[str, ...]] = TtlCache(100_000, UNUSED_SECONDS)
+        self._spaces: TtlCache[tuple[str, ...], tuple[str, ...]] = TtlCache(100_000, UNUSED_SECONDS)
         self._too_large: TtlCache[Key, bool] = TtlCache(10_000, UNUSED_SECONDS, renewed=False)
         self._builds: dict[Key, asyncio.Task[None]] = {}
         self._built: LRUCache[Key, float] = LRUCache(100_000)
@@ -372,9 +372,9 @@ class AudienceIndexes:
             _clear(arrays)
 
 
-def _reader(scope: Scope) -> tuple[str, str, str, str]:
+def _reader(scope: Scope) -> tuple[str, ...]:
     """Return what the spaces that can be read depend on."""
-    return scope.tenant_id, scope.user_id, scope.bound_agent, scope.acting
+    return scope.tenant_id, *scope.reader
 
 
 @contextmanager

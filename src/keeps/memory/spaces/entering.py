@@ -10,11 +10,12 @@ from keeps.base.scope import Scope, in_space
 from keeps.base.space_bodies import ITEMS, private
 from keeps.memory.spaces.service import SpaceService
 from keeps.part import EndpointHandler, Handler
+from keeps.store.access.limits import check_grant
 from keeps_client.errors import ValidationFailedError
 
 
 def in_spaces(spaces: SpaceService, served: EndpointHandler) -> Handler:
-    """Return the handler of an operation, which first checks the membership of a caller in a space.
+    """Return the handler of an operation, which first checks the limits of a caller and the membership in a space.
 
     Row security hides the rows of a space from others; the check says so instead of returning nothing.
     """
@@ -23,6 +24,7 @@ def in_spaces(spaces: SpaceService, served: EndpointHandler) -> Handler:
     async def handle(scope: Scope, params: Any, body: Any) -> Any:
         if isinstance(body, BaseModel):
             scope, body = _entered(scope, body)
+        check_grant(scope, endpoint, body)
         if scope.space_id is None or scope.acting_user is None:
             return await handler(scope, params, body)
         if endpoint.tag == "administration":

@@ -17,10 +17,12 @@ from keeps.base.settings import AuthMode
 from keeps.base.telemetry.logs import log
 from keeps.store.access import store
 from keeps.store.access.keys import PREFIX, hash_of
+from keeps.store.access.limits import grant_of
 from keeps.store.access.roles import known_roles
 from keeps.store.access.tokens import EndedCredentialError, Tokens
 from keeps.store.db.session import Database, Row
 from keeps_client.errors import ForbiddenError, UnauthenticatedError, ValidationFailedError
+from keeps_client.models import KeyLimits
 from keeps_client.validation import named_space
 
 KEY_SECONDS = 5.0
@@ -67,7 +69,7 @@ class Authenticator:
         """
         scope = check_actor(await self._scope_of(headers, some_user, lookup, leeway_seconds))
         space_id = headers.get("x-space-id")
-        return scope if space_id is None else in_space(scope, named_space(space_id))
+        return _limited(scope) if space_id is None else in_space(scope, named_space(space_id))
 
     async def _scope_of(
         self, headers: Mapping[str, str], some_user: str | None, lookup: Lookup, leeway_seconds: int | None
@@ -126,8 +128,20 @@ class Authenticator:
             )
         agent_id = row["agent_id"] or headers.get("x-agent-id")
         roles, bound = known_roles(row["roles"]), row["agent_id"] is not None
-        scope = Scope(row["tenant_id"], user_id, agent_id, None, roles, bound)
+        limits = None if row["limits"] is None else KeyLimits.model_validate_json(row["limits"])
+        scope = Scope(row["tenant_id"], user_id, agent_id, None, roles, bound, grant=grant_of(limits))
         return _agreed(replace(scope, any_user=row["user_id"] is None, key_id=row["key_id"]), headers)
+
+
+def _limited(scope: Scope) -> Scope:
+    """Return the scope of a caller who names no space: a key for one space works there."""
+    match () if scope.grant is None else scope.grant.spaces or ():
+        case ():
+            return scope
+        case (space_id,):
+            return in_space(scope, space_id)
+        case spaces:
+            raise ForbiddenError(f"these credentials are for the spaces {', '.join(spaces)}; name one with X-Space-ID")
 
 
 def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:

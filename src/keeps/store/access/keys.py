@@ -10,11 +10,11 @@ from uuid import UUID
 from keeps.base.clock import Clock, new_id
 from keeps.base.scope import Scope, check_id, owns_shared
 from keeps.store.access import store
-from keeps.store.access.roles import allows
+from keeps.store.access.roles import ADMINISTRATIVE, allows
 from keeps.store.db.session import Database
 from keeps.store.tenants.store import ensure_tenant
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
-from keeps_client.models import KeyInfo, MadeKey, NewKey
+from keeps_client.models import KeyInfo, KeyLimits, MadeKey, NewKey
 
 PREFIX = "keeps_"
 
@@ -52,6 +52,9 @@ class KeyService:
                 raise ValidationFailedError(f"user_id: {new.user_id!r} owns shared data and cannot have a key")
         if new.agent_id is not None:
             check_id("agent_id", new.agent_id)
+        limits = None if new.limits is None or new.limits == KeyLimits() else new.limits
+        if limits is not None and set(new.roles) & set(ADMINISTRATIVE):
+            raise ValidationFailedError("limits: a limited key cannot have the role admin or operator")
         if new.expires_at is not None and new.expires_at <= self._clock():
             raise ValidationFailedError("expires_at is in the past; the key would never be valid")
         secret = PREFIX + secrets.token_urlsafe(32)
@@ -62,6 +65,7 @@ class KeyService:
             user_id=new.user_id,
             agent_id=new.agent_id,
             roles=new.roles,
+            limits=limits,
             hint=secret[-4:],
             created_by=scope.user_id,
             created_at=self._clock(),

@@ -27,8 +27,9 @@ def allows(roles: frozenset[str], needed: RoleName) -> bool:
 
 
 def permits(scope: Scope, needed: RoleName) -> bool:
-    """Return whether a caller may do what needs a role. An agent's token never administers."""
-    return allows(scope.roles, needed) and not (scope.agent_bound and needed in ADMINISTRATIVE)
+    """Return whether a caller may do what needs a role. An agent's token, or a limited one, never administers."""
+    limited = scope.agent_bound or scope.grant is not None
+    return allows(scope.roles, needed) and not (limited and needed in ADMINISTRATIVE)
 
 
 def require(scope: Scope, needed: RoleName) -> None:
@@ -39,4 +40,4 @@ def require(scope: Scope, needed: RoleName) -> None:
         none = f"no role that Keeps knows ({', '.join(ORDER)}); check the names of its roles"
         held = ", ".join(sorted(scope.roles)) or none
         raise ForbiddenError(f"this needs the role {needed}; your token has {held}")
-    raise ForbiddenError("an agent's token cannot administer, regardless of its roles")
+    raise ForbiddenError("an agent's token, or a limited one, cannot administer, regardless of its roles")

@@ -8,7 +8,7 @@ from uuid import UUID
 from keeps.store.db.session import Database, Row, Tx
 from keeps.store.db.statements import Statements
 from keeps_client.errors import UnavailableError
-from keeps_client.models import KeyInfo
+from keeps_client.models import KeyInfo, KeyLimits
 
 QUERIES = Statements("keeps.store.access")
 KEY_SECONDS = 3.0
@@ -28,16 +28,22 @@ async def insert(tx: Tx, key: KeyInfo, key_hash: bytes) -> None:
         key.created_by,
         key.created_at,
         key.expires_at,
+        None if key.limits is None else key.limits.model_dump_json(exclude_none=True),
     )
 
 
 async def keys(tx: Tx) -> list[KeyInfo]:
-    return [KeyInfo(**dict(row)) for row in await tx.fetch(QUERIES["key_list"], tx.scope.tenant_id)]
+    return [_key(row) for row in await tx.fetch(QUERIES["key_list"], tx.scope.tenant_id)]
 
 
 async def revoke(tx: Tx, key_id: UUID, now: datetime) -> KeyInfo | None:
     row = await tx.fetch_row(QUERIES["key_revoke"], tx.scope.tenant_id, key_id, now)
-    return None if row is None else KeyInfo(**dict(row))
+    return None if row is None else _key(row)
+
+
+def _key(row: Row) -> KeyInfo:
+    limits = None if row["limits"] is None else KeyLimits.model_validate_json(row["limits"])
+    return KeyInfo(**{name: value for name, value in row.items() if name != "limits"}, limits=limits)
 
 
 async def find(database: Database, key_hash: bytes) -> Row | None:

@@ -13,10 +13,14 @@ from typing import Any, cast
 
 import jwt
 from cachetools import LRUCache
+from pydantic import ValidationError
 
 from keeps.base.scope import Scope
+from keeps.store.access.limits import grant_of
 from keeps.store.access.roles import known_roles
+from keeps_client.checked import validation_failed
 from keeps_client.errors import KeepsError, UnauthenticatedError, UnavailableError, ValidationFailedError
+from keeps_client.models import KeyLimits
 
 LEEWAY_SECONDS = 30
 MIN_SECRET_BYTES = 32
@@ -158,7 +162,14 @@ def _scope(claims: Mapping[str, object]) -> Scope:
     roles: Any = claims.get("roles", ["writer"])
     agent_id: Any = claims.get("agent_id")
     try:
+        limits = KeyLimits.model_validate(claims.get("limits") or {})
+    except ValidationError as error:
+        raise EndedCredentialError(
+            f"the token's claim `limits` is not valid: {validation_failed(error).detail}"
+        ) from None
+    try:
         return Scope(
+            grant=grant_of(limits),
             tenant_id=claims.get("tenant_id"),  # pyright: ignore[reportArgumentType]  Scope checks it
             user_id=claims.get("user_id") or claims.get("sub"),  # pyright: ignore[reportArgumentType]
             agent_id=agent_id,

@@ -5,19 +5,22 @@
 -- each time. And the cell where the tenant is, if it is not here.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
        set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true),
-       set_config('statement_timeout', $4, true), set_config('app.acting_user', $5, true), keeps.elsewhere($1) AS elsewhere
+       set_config('statement_timeout', $4, true), set_config('app.acting_user', $5, true),
+       set_config('app.grant', $6, true), keeps.elsewhere($1) AS elsewhere
 
 -- name: enter_snapshot
 -- The same; all statements after it see the data of one moment.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
        set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true),
-       set_config('statement_timeout', $4, true), set_config('app.acting_user', $5, true), keeps.elsewhere($1) AS elsewhere
+       set_config('statement_timeout', $4, true), set_config('app.acting_user', $5, true),
+       set_config('app.grant', $6, true), keeps.elsewhere($1) AS elsewhere
 
 -- name: enter_standby
 -- The same on a standby; and how far the tenant has come there.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
        set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true),
-       set_config('statement_timeout', $4, true), set_config('app.acting_user', $5, true), keeps.elsewhere($1) AS elsewhere, keeps.reached($1) AS reached
+       set_config('statement_timeout', $4, true), set_config('app.acting_user', $5, true),
+       set_config('app.grant', $6, true), keeps.elsewhere($1) AS elsewhere, keeps.reached($1) AS reached
 
 -- name: reached
 -- How far a tenant has come.
@@ -27,12 +30,16 @@ SELECT keeps.reached($1) AS reached
 -- The same; and writers of one tenant take turns until commit.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
        set_config('app.bound_agent', $3, true), set_config('app.traceparent', $4, true),
-       set_config('plan_cache_mode', 'force_generic_plan', true), set_config('app.acting_user', $5, true),
+       set_config('plan_cache_mode', 'force_generic_plan', true), set_config('app.acting_user', $5, true), set_config('app.grant', $6, true),
        keeps.take_turn($1) AS elsewhere
 
 -- name: enter_user
 SELECT set_config('app.current_user', $1, true), set_config('app.bound_agent', $2, true),
-       set_config('app.acting_user', $3, true)
+       set_config('app.acting_user', $3, true), set_config('app.grant', $4, true)
+
+-- name: append
+-- The memories that a transaction of a key that may only add stores, and sees.
+SELECT set_config('app.appending', $1, true)
 
 -- name: place_tenant
 SELECT keeps.place_tenant($1) AS cell

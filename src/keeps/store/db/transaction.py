@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
+from uuid import UUID
 
 import asyncpg
 
@@ -21,6 +22,7 @@ _QUERIES = Statements("keeps.store.db")
 ENTER_READ, ENTER_SNAPSHOT, ENTER_WRITE, ENTER_STANDBY, _ENTER_USER = (
     _QUERIES[name] for name in ("enter_read", "enter_snapshot", "enter_write", "enter_standby", "enter_user")
 )
+_APPEND = _QUERIES["append"]
 _BEGIN = {ENTER_WRITE: "BEGIN", ENTER_SNAPSHOT: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
 READ_SECONDS = 10
 """Time limit of a reading statement in seconds, so that it does not keep a connection from others."""
@@ -87,8 +89,8 @@ class Tx:
         self._pool = pool
         self._patience = READ_SECONDS + PATIENCE_SECONDS if reads else None
         self.scope = scope
-        self._user: tuple[str, str, str] | None = None
-        """The user, bound agent and acting user set in PostgreSQL; None before, and when each row named its own."""
+        self._user: tuple[str, str, str, str] | None = None
+        """The `Scope.reader` set in PostgreSQL; None before, and when each row named its own."""
         self.cell = cell
         """Name of the cell that the transaction runs on."""
         self._writes = False
@@ -124,10 +126,14 @@ class Tx:
         """Continue as another user of the same tenant."""
         if scope.tenant_id != self.scope.tenant_id:
             raise AssertionError("a transaction belongs to one tenant")
-        if (scope.user_id, scope.bound_agent, scope.acting) != self._user:
-            self._user = scope.user_id, scope.bound_agent, scope.acting
+        if scope.reader != self._user:
+            self._user = scope.reader
             await self.execute(_ENTER_USER, *self._user)
         self.scope = scope
+
+    async def append(self, memory_ids: Iterable[UUID]) -> None:
+        """Let a caller that may only add see the memories that this transaction is about to store."""
+        await self.execute(_APPEND, ",".join(map(str, memory_ids)))
 
     async def enter(self, statement: Statement) -> str | None:
         """Set the tenant and user.
@@ -136,8 +142,8 @@ class Tx:
         """
         more = _traceparent.get() if statement is ENTER_WRITE else "0" if _long.get() else f"{READ_SECONDS}s"
         self._writes = statement is ENTER_WRITE
-        user_id, bound, acting = self._user = self.scope.user_id, self.scope.bound_agent, self.scope.acting
-        who = (self.scope.tenant_id, user_id, bound, more, acting)
+        user_id, bound, acting, grant = self._user = self.scope.reader
+        who = (self.scope.tenant_id, user_id, bound, more, acting, grant)
         try:
             await self._connection.execute(_BEGIN.get(statement, "BEGIN READ ONLY"), timeout=self._patience)
             row = await self.fetch_row(statement, *who)

@@ -38,6 +38,10 @@ ALTER TABLE keeps.entities ADD CONSTRAINT entities_space_private
 ALTER TABLE keeps.relations ADD CONSTRAINT relations_space_private
     CHECK (visibility = 'private' OR NOT starts_with(user_id, '(space) ')) NOT VALID;
 
+ALTER TABLE keeps.api_keys ADD COLUMN limits jsonb;
+COMMENT ON COLUMN keeps.api_keys.limits IS
+    'What the key is limited to: access (read or append), spaces, namespaces, kinds. NULL: by its roles alone.';
+
 ALTER TABLE keeps.events ADD COLUMN actor_id text DEFAULT
     CASE WHEN starts_with(current_setting('app.current_user', true), '(space) ')
          THEN NULLIF(current_setting('app.acting_user', true), current_setting('app.current_user', true)) END;

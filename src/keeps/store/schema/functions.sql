@@ -852,6 +852,7 @@ DECLARE
     owner text := COALESCE(current_setting('app.current_user', true), '');
     acting text := COALESCE(current_setting('app.acting_user', true), '');
     bound text := NULLIF(current_setting('app.bound_agent', true), '');
+    limits jsonb := NULLIF(current_setting('app.grant', true), '');
 BEGIN
     IF starts_with(acting, '(space) ') THEN
         RETURN CASE WHEN acting = owner THEN ARRAY[owner] ELSE '{}' END;
@@ -868,6 +869,7 @@ BEGIN
           AND CASE least_role WHEN 'reader' THEN true
               WHEN 'writer' THEN role = 'curator' OR role = 'writer' AND archived_at IS NULL ELSE role = 'curator' END
           AND (NOT starts_with(owner, '(space) ') OR spaces.user_id = owner)
+          AND (limits IS NULL OR NOT limits ? 'spaces' OR limits -> 'spaces' ? spaces.space_id)
         ORDER BY 1);
 END
 $$;
@@ -877,6 +879,37 @@ CREATE OR REPLACE FUNCTION keeps.acts_in_space(least_role text) RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
 BEGIN
     RETURN current_setting('app.current_user', true) = ANY (open_spaces(least_role));
+END
+$$;
+
+-- What a limited key or token may do: 'write' something, 'change' what is stored, 'read', see what is shared with the
+-- 'tenant', or use 'all' nouns and not memories alone.
+CREATE OR REPLACE FUNCTION keeps.grant_allows(what text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    limits jsonb := NULLIF(current_setting('app.grant', true), '');
+BEGIN
+    RETURN limits IS NULL OR CASE what
+        WHEN 'write' THEN limits ->> 'access' IS DISTINCT FROM 'read'
+        WHEN 'change' THEN limits ->> 'access' IS NULL
+        WHEN 'read' THEN limits ->> 'access' IS DISTINCT FROM 'append'
+        WHEN 'tenant' THEN NOT limits ? 'spaces'
+        ELSE NOT limits ?| ARRAY['kinds', 'namespaces'] AND limits ->> 'access' IS DISTINCT FROM 'append' END;
+END
+$$;
+
+-- Whether a limited key or token may see or write a memory of this kind and namespace. One that may only add sees what its
+-- transaction stores.
+CREATE OR REPLACE FUNCTION keeps.grant_covers(kind text, namespace text, memory_id text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    limits jsonb := NULLIF(current_setting('app.grant', true), '');
+BEGIN
+    RETURN limits IS NULL OR (
+        (NOT limits ? 'kinds' OR COALESCE(limits -> 'kinds' ? kind, false))
+        AND (NOT limits ? 'namespaces' OR COALESCE(limits -> 'namespaces' ? namespace, false))
+        AND (limits ->> 'access' IS DISTINCT FROM 'append'
+             OR memory_id = ANY (string_to_array(current_setting('app.appending', true), ','))));
 END
 $$;
 
@@ -1229,6 +1262,23 @@ BEGIN
       AND elsewhere(tenant_id) IS NULL;
     RETURN QUERY SELECT api_keys.tenant_id, api_keys.key_id, api_keys.user_id, api_keys.agent_id, api_keys.roles,
                         api_keys.expires_at, api_keys.revoked_at
+                 -- Servers of the release before know no limits.
+                 FROM api_keys WHERE key_hash = wanted_hash AND limits IS NULL AND elsewhere(api_keys.tenant_id) IS NULL;
+END
+$$;
+
+-- The same with the limits of the key.
+CREATE OR REPLACE FUNCTION keeps.find_key(wanted_hash bytea)
+    RETURNS TABLE (tenant_id text, key_id uuid, user_id text, agent_id text, roles text[], limits jsonb,
+        expires_at timestamptz, revoked_at timestamptz)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE api_keys SET last_used_at = now()
+    WHERE key_hash = wanted_hash AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
+      AND elsewhere(tenant_id) IS NULL;
+    RETURN QUERY SELECT api_keys.tenant_id, api_keys.key_id, api_keys.user_id, api_keys.agent_id, api_keys.roles,
+                        api_keys.limits, api_keys.expires_at, api_keys.revoked_at
                  FROM api_keys WHERE key_hash = wanted_hash AND elsewhere(api_keys.tenant_id) IS NULL;
 END
 $$;

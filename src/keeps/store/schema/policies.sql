@@ -77,9 +77,9 @@ BEGIN
            AND NOT starts_with(current_setting('app.current_user', true), '(space) '))$$, '{own}'),
         -- One's own to write, and what others share to read.
         ('memories entities relations documents', 'read', 'SELECT', 'keeps_app',
-         $${named} AND ({user} OR (deleted_at IS NULL AND (visibility = 'tenant' OR {space})))$$, NULL),
+         $${named} AND ({user} OR (deleted_at IS NULL AND ({shared} OR {space})))$$, NULL),
         ('entity_names document_passages', 'read', 'SELECT', 'keeps_app',
-         $${named} AND ({user} OR visibility = 'tenant' OR {space})$$, NULL),
+         $${named} AND ({user} OR {shared} OR {space})$$, NULL),
         ('memory_readings', 'read', 'SELECT', 'keeps_app', '{own}', NULL),
         ('memories entities entity_names relations mentions memory_readings documents document_passages', 'insert',
          'INSERT', 'keeps_app', NULL, '{own}'),
@@ -100,7 +100,7 @@ BEGIN
         ('memory_words postings audience_words vector_bits memory_vectors', 'read', 'SELECT', 'keeps_app',
          $${named} AND CASE WHEN starts_with(audience, '(space) ')
                THEN audience = ANY ((SELECT keeps.open_spaces('reader'))::text[])
-               ELSE audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')]) END$$, NULL),
+               ELSE audience = NULLIF(current_setting('app.current_user', true), '') OR audience = '' AND {wide} END$$, NULL),
         ('memory_words memory_vectors', 'insert', 'INSERT', 'keeps_app',
          NULL, $${own} AND audience = ANY (ARRAY['', user_id])$$),
         ('memory_words memory_vectors', 'update', 'UPDATE', 'keeps_app', '{own}',
@@ -110,17 +110,17 @@ BEGIN
         ('events', 'append', 'INSERT', 'keeps_app', NULL, '{own}'),
         ('events', 'read', 'SELECT', 'keeps_app',
          $${named} AND ({user} OR {space}
-            OR (visibility = 'tenant' AND data ? 'memory'
+            OR ({shared} AND data ? 'memory'
                 AND EXISTS (SELECT FROM keeps.memories
                             WHERE memories.tenant_id = events.tenant_id AND memories.visibility = 'tenant'
                               AND memories.memory_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$'
                                   THEN events.subject::uuid END))
-            OR (visibility = 'tenant' AND data ? 'entity'
+            OR ({shared} AND data ? 'entity'
                 AND EXISTS (SELECT FROM keeps.entities
                             WHERE entities.tenant_id = events.tenant_id AND entities.visibility = 'tenant'
                               AND entities.entity_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$'
                                   THEN events.subject::uuid END))
-            OR (visibility = 'tenant' AND data ? 'edge'
+            OR ({shared} AND data ? 'edge'
                 AND EXISTS (SELECT FROM keeps.relations
                             WHERE relations.tenant_id = events.tenant_id AND relations.visibility = 'tenant'
                               AND relations.relation_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$'
@@ -199,6 +199,10 @@ BEGIN
             seen := seen || ' AND {writes}';
             written := written || ' AND {writes}';
         END IF;
+        IF each.whom = 'keeps_app' THEN
+            seen := seen || ' AND ({granted})';
+            written := written || ' AND ({granted})';
+        END IF;
         said := format('CREATE POLICY %I ON keeps.%I FOR %s TO %I', each.name || '_' || each.what
                        || CASE WHEN each.whom = 'keeps_app' AND each.what <> lower(each.command)
                            AND NOT (each.what, each.command) IN (('read', 'SELECT'), ('append', 'INSERT'))
@@ -206,6 +210,22 @@ BEGIN
                 || CASE WHEN each.command = 'INSERT' THEN '' ELSE ' USING (' || seen || ')' END
                 || CASE WHEN each.command IN ('INSERT', 'UPDATE', 'ALL') AND (each.written IS NOT NULL
                         OR each.whom = 'keeps_app') THEN ' WITH CHECK (' || written || ')' ELSE '' END;
+        -- A limited key or token: of memories and their events what it covers, of other nouns all or nothing.
+        said := replace(said, '{granted}', CASE
+            WHEN each.whom <> 'keeps_app' OR each.name = ANY (ARRAY['tenants', 'users', 'idempotency_keys',
+                'audience_words', 'memory_pending', 'memory_access', 'requests', 'spaces', 'space_members',
+                'mentions']) THEN 'true'
+            WHEN each.name = ANY (ARRAY['memory_words', 'postings', 'vector_bits', 'memory_vectors'])
+                THEN CASE each.command WHEN 'SELECT' THEN $$ {limited} OR keeps.grant_allows('read') $$
+                    ELSE 'true' END
+            WHEN each.name = 'memories' THEN '{limited} OR keeps.grant_covers(kind, namespace, memory_id::text)'
+            WHEN each.name = 'events' AND each.command = 'SELECT' THEN $$ {limited} OR keeps.grant_allows('all') OR
+                keeps.grant_covers(data #>> '{memory,kind}', data #>> '{memory,namespace}', NULL) $$
+            WHEN each.name = 'events' THEN 'true'
+            ELSE $$ {limited} OR keeps.grant_allows('all') $$ END);
+        said := replace(said, '{shared}', $$ (visibility = 'tenant' AND {wide}) $$);
+        said := replace(said, '{wide}', $$ ({limited} OR keeps.grant_allows('tenant')) $$);
+        said := replace(said, '{limited}', $$ COALESCE(current_setting('app.grant', true), '') = '' $$);
         said := replace(said, '{own}', '{tenant} AND {user}');
         said := replace(said, '{named}', $$ {tenant}
             AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL $$);
@@ -213,10 +233,16 @@ BEGIN
         said := replace(said, '{tenant}', CASE each.whom WHEN 'keeps_app' THEN '{members} AND {acts}'
             ELSE '{members}' END);
         said := replace(said, '{members}', $$ tenant_id = NULLIF(current_setting('app.current_tenant', true), '') $$);
-        said := replace(said, '{acts}', $$ (NOT starts_with(COALESCE(current_setting('app.current_user', true), ''),
-            '(space) ') OR (SELECT keeps.acts_in_space('reader'))) $$);
-        said := replace(said, '{writes}', $$ (NOT starts_with(COALESCE(current_setting('app.current_user', true), ''),
-            '(space) ') OR (SELECT keeps.acts_in_space('writer'))) $$);
+        said := replace(said, '{acts}', $$ CASE WHEN starts_with(COALESCE(current_setting('app.current_user', true),
+            ''), '(space) ') THEN (SELECT keeps.acts_in_space('reader'))
+            WHEN COALESCE(current_setting('app.grant', true), '') = '' THEN true
+            ELSE (SELECT keeps.grant_allows('tenant')) END $$);
+        said := replace(said, '{writes}', $$ CASE WHEN COALESCE(current_setting('app.grant', true), '') <> ''
+            AND NOT (SELECT keeps.grant_allows('$$ || CASE WHEN each.command IN ('UPDATE', 'DELETE')
+                AND each.name = ANY (ARRAY['memories', 'memory_words', 'memory_vectors', 'documents', 'items'])
+                THEN 'change' ELSE 'write' END || $$')) THEN false
+            WHEN starts_with(COALESCE(current_setting('app.current_user', true), ''), '(space) ')
+            THEN (SELECT keeps.acts_in_space('writer')) ELSE true END $$);
         -- CASE, so that the look-up runs only for rows of spaces, and no index is read for them.
         said := replace(said, '{space}', $$ CASE WHEN starts_with(user_id, '(space) ')
             THEN user_id = ANY ((SELECT keeps.open_spaces('reader'))::text[]) ELSE false END $$);
@@ -250,7 +276,8 @@ GRANT EXECUTE ON FUNCTION keeps.redact_own_events(text, text[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_rows(text[], uuid[]), keeps.transcript_owners(text, text, integer),
     keeps.item_owners(text, integer), keeps.memory_owners(uuid[]), keeps.memory_subjects(integer)
     TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.open_spaces(text), keeps.acts_in_space(text), keeps.make_space(text, text, timestamptz),
+GRANT EXECUTE ON FUNCTION keeps.grant_allows(text), keeps.grant_covers(text, text, text), keeps.find_key(bytea),
+    keeps.open_spaces(text), keeps.acts_in_space(text), keeps.make_space(text, text, timestamptz),
     keeps.list_spaces(text, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.erase_user(), keeps.leave_shared_state() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.erase_tenant() TO keeps_app;
