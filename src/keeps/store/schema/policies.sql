@@ -199,6 +199,10 @@ BEGIN
             seen := seen || ' AND {writes}';
             written := written || ' AND {writes}';
         END IF;
+        IF each.whom = 'keeps_app' AND each.command <> 'SELECT' AND each.name IN ('spaces', 'space_members') THEN
+            seen := seen || $$ AND ({limited} OR keeps.grant_allows('change')) $$;
+            written := written || $$ AND ({limited} OR keeps.grant_allows('change')) $$;
+        END IF;
         IF each.whom = 'keeps_app' THEN
             seen := seen || ' AND ({granted})';
             written := written || ' AND ({granted})';
