@@ -1,4 +1,4 @@
-"""Transcripts and hook payloads in the shapes that Claude Code and Codex document and write."""
+"""Transcripts and hook payloads in the shapes that the agents document and write."""
 
 from __future__ import annotations
 
@@ -142,6 +142,33 @@ def codex_session(session: str, folder: Path, remote: str | None = None) -> list
         ),
         message(11, "assistant", "The queue now retries five times."),
     ]
+
+
+def vscode_session(session: str, folder: Path) -> list[dict[str, Any]]:
+    """A transcript of VS Code's agent with a prompt, a command, an edit and an answer."""
+    entries: list[dict[str, Any]] = []
+
+    def entry(kind: str, **data: Any) -> None:
+        identity = str(uuid5(NAMESPACE_URL, f"{session}/{len(entries)}"))
+        parent = entries[-1]["id"] if entries else None
+        moment = f"2026-11-05T08:{len(entries):02}:00.000Z"
+        entries.append({"type": kind, "data": data, "id": identity, "timestamp": moment, "parentId": parent})
+
+    start = {"sessionId": session, "version": 1, "producer": "copilot-agent", "vscodeVersion": "1.128.0"}
+    entry("session.start", **start, startTime="2026-11-05T08:00:00.000Z", context={"cwd": str(folder)})
+    entry("user.message", content=f"We decided to log in UTC. token={PASSWORD}", attachments=[])
+    entry("assistant.turn_start", turnId="0.0")
+    entry("assistant.message", messageId="m1", content="", toolRequests=[], reasoningText="private thoughts")
+    entry("tool.execution_start", toolCallId="c1", toolName="run_in_terminal", arguments={"command": "make test"})
+    entry("tool.execution_complete", toolCallId="c1", success=True, result={"content": "noise\n3 failed"})
+    edited = {"filePath": "/x/log.py", "oldString": "a", "newString": "b"}
+    entry("tool.execution_start", toolCallId="c2", toolName="replace_string_in_file", arguments=edited)
+    entry("tool.execution_complete", toolCallId="c2", success=True, result={"content": "edited"})
+    entry("tool.execution_start", toolCallId="c3", toolName="read_file", arguments={"filePath": "/x/.env"})
+    entry("tool.execution_complete", toolCallId="c3", success=True, result={"content": "the whole file"})
+    entry("assistant.message", messageId="m2", content="All times are in UTC now.", toolRequests=[])
+    entry("assistant.turn_end", turnId="0.0")
+    return entries
 
 
 def repository(folder: Path, *, commit: bool = True) -> Path:

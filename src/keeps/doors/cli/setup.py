@@ -128,13 +128,19 @@ def _read(path: Path) -> str:
 
 
 def _replace(path: Path, before: str, after: str) -> None:
-    """Write a file at once, where a link leads, with the permissions it had; keep the previous one beside it."""
+    """Write a file at once, where a link leads, with the permissions it had; keep the previous one beside it.
+
+    A file that becomes empty had nothing but entries of Keeps, and is removed.
+    """
     target = path.resolve()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if target.exists():
         if _read(target) != before:
             raise ValidationFailedError(f"{path} was changed meanwhile; run the command again")
         shutil.copy2(target, target.with_name(target.name + BACKUP))
+    if not after and not path.is_symlink():
+        target.unlink()
+        return
     descriptor, partial = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from keeps.base.text.fences import shown
@@ -78,6 +79,11 @@ class CodingSessions:
                     return count
                 offset = part.offset
 
+    async def store_turns(self, memory: Memory, turns: Sequence[Turn]) -> int:
+        """Store turns that a hook received; return the number of new ones."""
+        async with self._storing:
+            return await self._remember(memory, turns) if turns else 0
+
     async def prompt_context(self, memory: Memory, prompt: str, session_id: str, folder: str) -> str | None:
         """Return what the memory has about a prompt; None if it has nothing."""
         if not prompt.strip():
@@ -107,13 +113,14 @@ class CodingSessions:
             lambda: [memory_of(turn, self._projects.of(turn.folder, turn.remote)) for turn in turns]
         )
         receipts = await memory.remember_many(memories, index="now")
+        received_at = datetime.now(UTC)
         facts: list[NewMemory] = []
         for turn, receipt in zip(turns, receipts, strict=True):
-            if turn.role == "user" and turn.at is not None and receipt.status == "created":
+            if turn.role == "user" and receipt.status == "created":
                 facts += [
                     as_memory(
                         fact,
-                        said_at=turn.at,
+                        said_at=turn.at or received_at,
                         source=receipt.memory_id,
                         session_id=turn.session_id or None,
                         read_by=RULES,

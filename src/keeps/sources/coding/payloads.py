@@ -1,0 +1,55 @@
+"""Turns in the inputs of hooks: Gemini CLI and Cursor pass the messages themselves. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from keeps.sources.coding.transcripts import Agent, Turn, string_of, time_of, turn_text
+
+NO_RESPONSE = "[no response text]"
+"""Text of Gemini CLI for an answer without text."""
+
+
+def turns_of(event: str, payload: Mapping[str, Any]) -> list[Turn]:
+    """Return the turns of an event.
+
+    Gemini CLI's `AfterAgent` has the prompt and the answer, and the time of the event. Cursor has an event for each,
+    without a time; an answer may have several parts of one generation.
+    """
+    session_id = string_of(payload.get("session_id"))
+    if event == "AfterAgent":
+        moment = string_of(payload.get("timestamp"))
+        answer = string_of(payload.get("prompt_response"))
+        # A hook that rejects an answer makes the agent repeat the turn with the same prompt.
+        prompt = "" if payload.get("stop_hook_active") else string_of(payload.get("prompt"))
+        turns = [
+            _turn(payload, "gemini-cli", f"{session_id}/{moment}/user", "user", prompt),
+            _turn(
+                payload, "gemini-cli", f"{session_id}/{moment}", "assistant", "" if answer == NO_RESPONSE else answer
+            ),
+        ]
+    elif event == "beforeSubmitPrompt":
+        key = f"{session_id}/{string_of(payload.get('generation_id'))}/user"
+        turns = [_turn(payload, "cursor", key, "user", string_of(payload.get("prompt")))]
+    elif event == "afterAgentResponse":
+        text = string_of(payload.get("text"))
+        part = hashlib.sha256(text.encode()).hexdigest()[:12]
+        key = f"{session_id}/{string_of(payload.get('generation_id'))}/{part}"
+        turns = [_turn(payload, "cursor", key, "assistant", text)]
+    else:
+        turns = []
+    return [turn for turn in turns if turn.text and session_id]
+
+
+def _turn(payload: Mapping[str, Any], agent: Agent, key: str, role: Literal["user", "assistant"], text: str) -> Turn:
+    return Turn(
+        key,
+        role,
+        turn_text(text),
+        time_of(payload.get("timestamp")),
+        string_of(payload.get("session_id")),
+        string_of(payload.get("cwd")),
+        agent,
+    )
