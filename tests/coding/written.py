@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -89,8 +89,8 @@ def claude_session(session: str, folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def codex_session(session: str, folder: Path, remote: str | None = None) -> list[dict[str, Any]]:
-    """A rollout of Codex with a prompt, an answer, a command and an edit."""
+def codex_lines() -> tuple[Callable[..., dict[str, Any]], Callable[[int, str, str], dict[str, Any]]]:
+    """Return functions that make a line of Codex's rollout, and one with a message."""
 
     def entry(number: int, kind: str, **payload: Any) -> dict[str, Any]:
         return {"timestamp": f"2026-11-04T09:{number:02}:00.000Z", "type": kind, "payload": payload}
@@ -99,6 +99,12 @@ def codex_session(session: str, folder: Path, remote: str | None = None) -> list
         form = "output_text" if role == "assistant" else "input_text"
         return entry(number, "response_item", type="message", role=role, content=[{"type": form, "text": text}])
 
+    return entry, message
+
+
+def codex_session(session: str, folder: Path, remote: str | None = None) -> list[dict[str, Any]]:
+    """A rollout of Codex with a prompt, an answer, a command and an edit."""
+    entry, message = codex_lines()
     patch = "*** Begin Patch\n*** Update File: src/queue.py\n@@\n-a\n+b\n*** End Patch"
     return [
         entry(
