@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.applications import Starlette
@@ -64,7 +65,7 @@ class HookServer:
         if event in STORED and transcript:
             await self._sessions.store(memory, transcript, session_id, folder)
         if event in TOLD:
-            await self._sessions.store_turns(memory, turns_of(event, payload))
+            await self._sessions.store_turns(memory, turns_of(event, payload, datetime.now(UTC)))
         return None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, Literal
 
 from keeps.sources.coding.transcripts import Agent, Turn, string_of, time_of, turn_text
@@ -12,11 +14,11 @@ NO_RESPONSE = "[no response text]"
 """Text of Gemini CLI for an answer without text."""
 
 
-def turns_of(event: str, payload: Mapping[str, Any]) -> list[Turn]:
+def turns_of(event: str, payload: Mapping[str, Any], now: datetime) -> list[Turn]:
     """Return the turns of an event.
 
     Gemini CLI's `AfterAgent` has the prompt and the answer, and the time of the event. Cursor has an event for each,
-    without a time; an answer may have several parts of one generation.
+    without a time, which gets `now`; an answer may have several parts of one generation.
     """
     session_id = string_of(payload.get("session_id"))
     if event == "AfterAgent":
@@ -40,7 +42,7 @@ def turns_of(event: str, payload: Mapping[str, Any]) -> list[Turn]:
         turns = [_turn(payload, "cursor", key, "assistant", text)]
     else:
         turns = []
-    return [turn for turn in turns if turn.text and session_id]
+    return [replace(turn, at=turn.at or now) for turn in turns if turn.text and session_id]
 
 
 def _turn(payload: Mapping[str, Any], agent: Agent, key: str, role: Literal["user", "assistant"], text: str) -> Turn:
