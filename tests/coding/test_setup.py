@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from keeps.doors.cli import jsonc
 from keeps.doors.cli.agents import AGENTS, Written
-from keeps_client.errors import ValidationFailedError
+from keeps.doors.cli.openclaw import FOLDER
+from keeps_client.errors import ConflictError, ValidationFailedError
 from tests.cli.test_cli import FORKS
 
 WRITTEN = Written("/opt/keeps", ("--user", "alice"))
@@ -71,7 +72,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=10,
 )
-FILES = [(agent, file) for agent, files in AGENTS.items() for file in files]
+FILES = [(agent, file) for agent, files in AGENTS.items() for file in files if FOLDER not in file.user]
+PLUGIN = [file for file in AGENTS["openclaw"] if FOLDER in file.user]
 
 
 @pytest.mark.parametrize(("agent", "file"), FILES, ids=[f"{agent}-{Path(file.user).name}" for agent, file in FILES])
@@ -169,6 +171,14 @@ def test_hooks_of_each_agent() -> None:
         ("vscode", (), (".config/Code/User/mcp.json", ".copilot/hooks/keeps.json")),
         ("vscode", ("--project",), (".vscode/mcp.json", ".github/hooks/keeps.json")),
         ("gemini-cli", (), (".gemini/settings.json",)),
+        (
+            "openclaw",
+            (),
+            (
+                ".openclaw/openclaw.json",
+                *(f"{FOLDER}/{name}" for name in ("index.js", "openclaw.plugin.json", "package.json")),
+            ),
+        ),
         ("gemini-cli", ("--project",), (".gemini/settings.json",)),
     ],
 )
@@ -193,11 +203,38 @@ def test_files_of_each_agent(tmp_path: Path, agent: str, options: tuple[str, ...
     listed = run(home, "--list", *options, folder=project)
     assert listed.count("set up") == len(names)
     setup("--uninstall")
+    assert not (where / FOLDER).exists()
     for name, text in files.items():
+        if FOLDER in name:
+            continue
         assert (where / f"{name}.keeps-backup").read_text() == text
         left = (where / name).read_text() if (where / name).exists() else None
         assert left is None if "hooks" in name else "keeps" not in (left or "")
     assert "Nothing to change" in setup("--uninstall")
+
+
+@pytest.mark.parametrize("file", PLUGIN, ids=[Path(file.user).name for file in PLUGIN])
+def test_plugin_is_written_whole(file: Any) -> None:
+    after = file.change("", WRITTEN)
+    assert file.change(after, WRITTEN) == after
+    assert ("/opt/keeps" in after) == file.user.endswith(".js")
+    assert "alice" not in file.change(after, OTHER)
+    assert file.change(after, None) == ""
+    with pytest.raises(ConflictError):
+        file.change("// mine", WRITTEN)
+    assert file.change("// mine", None) == "// mine"
+
+
+def test_plugin_is_allowed_where_a_list_says_which_are() -> None:
+    change = AGENTS["openclaw"][0].change
+    listed = "{ plugins: { allow: ['voice-call'], entries: { keeps: { enabled: false } } } }"
+    after = change(listed, WRITTEN)
+    plugins = jsonc.parse(after).value(after)["plugins"]
+    assert plugins["allow"] == ["voice-call", "keeps"]
+    assert plugins["entries"] == {"keeps": {"enabled": True, "hooks": {"allowConversationAccess": True}}}
+    assert change(after, WRITTEN) == after
+    removed = change(after, None)
+    assert jsonc.parse(removed).value(removed)["plugins"] == {"allow": ["voice-call"]}
 
 
 def test_hooks_of_others_stay(tmp_path: Path) -> None:

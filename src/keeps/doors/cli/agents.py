@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keeps.doors.cli import jsonc
+from keeps.doors.cli import jsonc, openclaw
 from keeps_client.errors import ConflictError, ValidationFailedError
 
 NAME = "keeps"
@@ -111,6 +111,31 @@ def _with_hooks(
     for event, command in commands.items():
         text = jsonc.with_item(text or "{}\n", ("hooks", event), hook(command))
     return text
+
+
+def _whole(made: Callable[[str, Sequence[str]], str]) -> Change:
+    """Return the change of a file that only Keeps writes."""
+
+    def change(text: str, written: Written | None) -> str:
+        if text and openclaw.MADE not in text:
+            if written is None:
+                return text
+            raise ConflictError("exists, and Keeps did not write it; move it away")
+        return "" if written is None else made(written.command, written.arguments)
+
+    return change
+
+
+def _plugin(text: str, written: Written | None) -> str:
+    """Change the plugin's entry in OpenClaw's settings, and its place in the list of allowed ones, if there is one."""
+    text = _json(text, ("plugins", "entries", NAME), None if written is None else openclaw.ENTRY)
+    allowed = jsonc.find(jsonc.parse(text), ("plugins", "allow")) if text else None
+    if allowed is None or allowed.items is None:
+        return text
+    ours = next((item for item in allowed.items if item.value(text) == NAME), None)
+    if written is not None and ours is None:
+        return jsonc.with_item(text, ("plugins", "allow"), NAME)
+    return jsonc.without(text, allowed, ours) if written is None and ours is not None else text
 
 
 def _is_only(text: str, value: dict[str, Any]) -> bool:
@@ -233,7 +258,10 @@ AGENTS: dict[str, tuple[File, ...]] = {
             _both(_server("mcpServers"), _hooks(_GEMINI_EVENTS, 5_000)),
         ),
     ),
-    "openclaw": (File(".openclaw/openclaw.json", "", _server("mcp", "servers")),),
+    "openclaw": (
+        File(".openclaw/openclaw.json", "", _both(_server("mcp", "servers"), _plugin)),
+        *(File(f"{openclaw.FOLDER}/{name}", "", _whole(made)) for name, made in openclaw.FILES.items()),
+    ),
     "vscode": (
         File(f"{_code_folder()}/mcp.json", ".vscode/mcp.json", _server("servers", type="stdio")),
         File(

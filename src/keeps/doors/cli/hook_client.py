@@ -25,8 +25,8 @@ from keeps_client.errors import KeepsError
 ANSWERED = ("SessionStart", "UserPromptSubmit")
 STORED = ("PreCompact", "Stop", "SessionEnd")
 """Events after which the transcript is read."""
-TOLD = ("AfterAgent", "beforeSubmitPrompt", "afterAgentResponse")
-"""Events of Gemini CLI and Cursor whose input has the messages."""
+TOLD = ("AfterAgent", "beforeSubmitPrompt", "afterAgentResponse", "agent_end")
+"""Events of Gemini CLI, Cursor and OpenClaw whose input has the messages."""
 SAME = {"BeforeAgent": "UserPromptSubmit", "sessionStart": "SessionStart"}
 """Names of events in Gemini CLI and Cursor."""
 EVENTS = (*ANSWERED, *STORED, *TOLD, *SAME)

@@ -1,4 +1,4 @@
-"""Turns in the inputs of hooks: Gemini CLI and Cursor pass the messages themselves. Pure."""
+"""Turns in the inputs of hooks: Gemini CLI, Cursor and OpenClaw pass the messages themselves. Pure."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ NO_RESPONSE = "[no response text]"
 def turns_of(event: str, payload: Mapping[str, Any], now: datetime) -> list[Turn]:
     """Return the turns of an event.
 
-    Gemini CLI's `AfterAgent` has the prompt and the answer, and the time of the event. Cursor has an event for each,
-    without a time, which gets `now`; an answer may have several parts of one generation.
+    Gemini CLI's `AfterAgent` and OpenClaw's `agent_end` have the prompt, the answer and the time. Cursor has an event
+    for each without a time, which gets `now`; an answer may have several parts of one generation.
     """
     session_id = string_of(payload.get("session_id"))
-    if event == "AfterAgent":
-        moment = string_of(payload.get("timestamp"))
+    if event in ("AfterAgent", "agent_end"):
+        agent: Agent = "gemini-cli" if event == "AfterAgent" else "openclaw"
+        turn = string_of(payload.get("generation_id")) or string_of(payload.get("timestamp"))
         answer = string_of(payload.get("prompt_response"))
         # A hook that rejects an answer makes the agent repeat the turn with the same prompt.
         prompt = "" if payload.get("stop_hook_active") else string_of(payload.get("prompt"))
         turns = [
-            _turn(payload, "gemini-cli", f"{session_id}/{moment}/user", "user", prompt),
-            _turn(
-                payload, "gemini-cli", f"{session_id}/{moment}", "assistant", "" if answer == NO_RESPONSE else answer
-            ),
+            _turn(payload, agent, f"{session_id}/{turn}/user", "user", prompt),
+            _turn(payload, agent, f"{session_id}/{turn}", "assistant", "" if answer == NO_RESPONSE else answer),
         ]
     elif event == "beforeSubmitPrompt":
         key = f"{session_id}/{string_of(payload.get('generation_id'))}/user"

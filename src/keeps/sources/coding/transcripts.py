@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 from keeps.base.text.credentials import without_credentials
 from keeps.sources.coding.projects import Project
 
-Agent = Literal["claude-code", "codex", "cursor", "gemini-cli", "vscode"]
+Agent = Literal["claude-code", "codex", "cursor", "gemini-cli", "openclaw", "vscode"]
 MOST_CHARACTERS, MOST_READ = 8_000, 100_000
 """Characters of a turn that are stored, and that are searched for secrets before the rest is left out."""
 OUTCOME_CHARACTERS, COMMAND_CHARACTERS = 200, 160
