@@ -197,3 +197,19 @@ async def test_import_through_a_server_learns_the_same(
         here, there = await run_import(memory, read(path)), await run_import(client, read(path))
         assert (here.facts, here.statuses) == (there.facts, there.statuses)
         assert await facts(memory) == await facts(client) == {"user/allergy/shrimp": "I'm allergic to shrimp."}
+
+
+async def test_learnt_facts_and_ends_survive_an_export(server_url: str, tenant: str, tmp_path: Path) -> None:
+    statements = [*ORDERS["ended, then another"][0], *ALLERGIES, (2019, PORTO)]
+    async with (
+        MemoryClient(server_url, tenant_id=tenant, user_id="alice") as first,
+        MemoryClient(server_url, tenant_id=f"{tenant}-2", user_id="alice") as second,
+    ):
+        await import_each(first, tmp_path, statements)
+        lines = await first.admin.export_lines()
+        summary = await second.admin.import_lines(lines)
+        assert (summary.stored, summary.failed) == (len(lines), 0)
+        assert [line.replace(f"{tenant}-2", tenant) for line in await second.admin.export_lines()] == lines
+        assert await facts(second) == await facts(first)
+        await import_each(second, tmp_path, [(2018, LEEDS)])
+        assert (await facts(second))["user/residence"] == PORTO
