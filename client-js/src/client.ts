@@ -93,7 +93,10 @@ export class MemoryClient {
     return this.request("post", "/v1/memories", { query: { index }, body: { content, ...body } }, call);
   }
 
-  /** Store up to 1,000 memories in one transaction, or none. Returns one receipt for each, in order. */
+  /**
+   * Store up to 1,000 memories in one transaction, or none. Returns one receipt for each, in order, and with `learn`
+   * one for each fact that was learnt from the user's messages.
+   */
   rememberMany(
     items: Schema<"NewMemory">[],
     options: Fields<"post", "/v1/memories/batch", "items"> = {},

@@ -236,7 +236,7 @@ export interface paths {
         put?: never;
         /**
          * Remember Many
-         * @description Store up to 1,000 memories in one transaction. Returns one receipt for each, in order.
+         * @description Store up to 1,000 memories in one transaction. Returns one receipt for each, in order, and then one for each fact that was learnt.
          */
         post: operations["post /v1/memories/batch"];
         delete?: never;
@@ -3491,7 +3491,12 @@ export interface components {
             tags?: string[];
             source?: string | null;
         };
-        /** @description A batch, stored completely or not at all. */
+        /**
+         * @description A batch, stored completely or not at all.
+         *
+         *     `learn`: also store what the user's messages state (`role` "user", `content_type` "message"), each fact with the
+         *     time of its message.
+         */
         NewMemories: {
             items: components["schemas"]["NewMemory"][];
             /**
@@ -3499,6 +3504,7 @@ export interface components {
              * @enum {string}
              */
             index?: "now" | "later";
+            learn?: ("facts" | "user_facts") | null;
         };
         /**
          * @description A memory to store; the arguments of `remember`.

@@ -20,13 +20,15 @@ class Forks:
     def __init__(self) -> None:
         self._server: subprocess.Popen[str] | None = None
 
-    def run(self, arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, arguments: list[str], environment: dict[str, str], cwd: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
         server = self._started()
         assert server.stdin is not None
         assert server.stdout is not None
         with tempfile.TemporaryDirectory(prefix="keeps-test-cli-") as folder:
             out, err = Path(folder, "out"), Path(folder, "err")
-            job = {"arguments": arguments, "environment": environment, "out": str(out), "err": str(err)}
+            job = {"arguments": arguments, "environment": environment, "cwd": cwd, "out": str(out), "err": str(err)}
             server.stdin.write(json.dumps(job) + "\n")
             server.stdin.flush()
             code = int(server.stdout.readline())
@@ -70,6 +72,7 @@ def _serve() -> None:
             for descriptor, path in ((1, job["out"]), (2, job["err"])):
                 os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY), descriptor)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.chdir(job["cwd"] or ".")
             os.environ.clear()
             os.environ.update(job["environment"])
             sys.argv = ["keeps", *job["arguments"]]

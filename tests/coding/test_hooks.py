@@ -1,4 +1,4 @@
-"""`keeps hook`: payloads of Claude Code and Codex, replayed against a background process."""
+"""`keeps hook`: payloads of coding agents, replayed against a background process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from keeps.base.text.credentials import REMOVED
 from keeps.doors.cli.background import running, stop
 from tests.cli.test_cli import Cli, kept_running
-from tests.coding.written import PASSWORD, claude, claude_session, codex_session, line, repository
+from tests.coding.written import PASSWORD, claude, claude_session, codex_session, line, repository, vscode_session
 
 ENTRY = [sys.executable, "-m", "keeps.doors.cli.start", "hook"]
 WAIT_SECONDS = 60.0
@@ -46,6 +46,9 @@ def context(cli: Cli, event: str, payload: object, user: str, containing: str) -
         output = hook(cli, event, payload, "--user", user).stdout
         if output and containing in output:
             answer = json.loads(output)
+            if event == "sessionStart":
+                assert set(answer) == {"additional_context"}
+                return answer["additional_context"]
             assert set(answer) == {"hookSpecificOutput"}
             assert answer["hookSpecificOutput"]["hookEventName"] == event
             return answer["hookSpecificOutput"]["additionalContext"]
@@ -142,6 +145,99 @@ def test_a_session_is_stored_once_and_known_in_the_next(
     assert words not in own
 
 
+def gemini_payloads(session: str, folder: Path) -> list[dict[str, Any]]:
+    """Events of Gemini CLI, which has the messages in `AfterAgent`."""
+    common = {"session_id": session, "transcript_path": str(folder / "session.json"), "cwd": str(folder)}
+
+    def event(name: str, minute: int, **fields: Any) -> dict[str, Any]:
+        return common | {"hook_event_name": name, "timestamp": f"2026-11-06T07:{minute:02}:00.000Z"} | fields
+
+    # In a run without a terminal, the context of SessionStart is part of the prompt.
+    added = "<hook_context>&lt;!-- keeps:context --&gt;\nold memory\n&lt;!-- /keeps:context --&gt;</hook_context>\n\n"
+    prompt = f"{added}We decided to log in UTC. token={PASSWORD}"
+    answer = "All times are in UTC now."
+    after = event("AfterAgent", 2, prompt=prompt, prompt_response=answer, stop_hook_active=False)
+    return [
+        event("SessionStart", 0, source="startup"),
+        event("BeforeAgent", 1, prompt=prompt),
+        after,
+        after,
+        event("AfterAgent", 3, prompt=prompt, prompt_response="[no response text]", stop_hook_active=True),
+    ]
+
+
+def cursor_payloads(session: str, folder: Path) -> list[dict[str, Any]]:
+    """Events of Cursor, which has a hook for each message."""
+    common = {"conversation_id": session, "generation_id": "", "model": "x", "cursor_version": "3.7.21"}
+    common |= {"workspace_roots": [str(folder)], "user_email": None, "transcript_path": None}
+    turn = common | {"generation_id": "019d036d-c7fa-72d2-b6fd-78878bfe34e4"}
+    ask = turn | {"hook_event_name": "beforeSubmitPrompt", "attachments": []}
+    ask["prompt"] = f"We decided to log in UTC. token={PASSWORD}"
+    answer = turn | {"hook_event_name": "afterAgentResponse", "text": "All times are in UTC now."}
+    start = {"session_id": session, "is_background_agent": False, "composer_mode": "agent"}
+    return [common | start | {"hook_event_name": "sessionStart"}, ask, ask, answer, answer]
+
+
+def vscode_payloads(session: str, folder: Path) -> list[dict[str, Any]]:
+    """Events of VS Code, whose transcript has the messages."""
+    transcript = folder.parent / "transcripts" / f"{session}.jsonl"
+    transcript.parent.mkdir()
+    line(transcript, *vscode_session(session, folder))
+    common = {"timestamp": "2026-11-05T08:30:00.000Z", "sessionId": session, "transcript_path": str(transcript)}
+    common["cwd"] = str(folder)
+    stop_event = common | {"hookEventName": "Stop", "stop_hook_active": False}
+    compact = common | {"hookEventName": "PreCompact", "trigger": "auto"}
+    return [common | {"hookEventName": "SessionStart", "source": "new"}, compact, stop_event, stop_event]
+
+
+@pytest.mark.parametrize(
+    ("agent", "payloads", "turns", "start"),
+    [
+        ("gemini-cli", gemini_payloads, 2, "SessionStart"),
+        ("cursor", cursor_payloads, 2, "sessionStart"),
+        ("vscode", vscode_payloads, 4, "SessionStart"),
+    ],
+)
+def test_sessions_of_other_agents_are_stored_once_and_known_in_the_next(
+    cli: Cli, tmp_path: Path, agent: str, payloads: Any, turns: int, start: str
+) -> None:
+    folder = repository(tmp_path / "repo")
+    events = payloads("first", folder)
+    for payload in events:
+        event = payload.get("hook_event_name") or payload["hookEventName"]
+        assert hook(cli, event, payload, "--user", agent).stderr == ""
+    items = stored(cli, agent, turns)
+    assert len(items) == turns
+    assert {item["metadata"]["agent"] for item in items} == {agent}
+    assert {item["session_id"] for item in items} == {"first"}
+    texts = {item["content"] for item in items}
+    assert {f"We decided to log in UTC. token={REMOVED}", "All times are in UTC now."} <= texts
+    assert PASSWORD not in json.dumps(items)
+    assert "old memory" not in json.dumps(items)
+    if agent == "vscode":
+        assert {"run_in_terminal `make test` ran: 3 failed", "replace_string_in_file `/x/log.py` succeeded"} <= texts
+    if agent != "cursor":
+        assert all(item["valid_from"].startswith("2026-11-0") for item in items)
+    later = events[0] | ({"session_id": "second"} if agent != "vscode" else {"sessionId": "second"})
+    answer = context(cli, start, later, agent, "log in UTC")
+    assert "All times are in UTC now." in answer
+
+
+def test_messages_in_payloads_are_stored_by_a_process_that_is_started(
+    made_home: Callable[..., Path], tmp_path: Path
+) -> None:
+    home = made_home("told")
+    cli = Cli(home, KEEPS_BACKGROUND_SECONDS="100")
+    folder = repository(tmp_path / "repo")
+    (_, ask, *_) = cursor_payloads("first", folder)
+    try:
+        assert hook(cli, "beforeSubmitPrompt", ask | {"prompt": "I live in Leeds."}).stdout == ""
+        texts = {(item["namespace"].partition("/")[0], item["content"]) for item in stored(cli, "default", 2)}
+        assert texts == {("project", "I live in Leeds."), ("facts", "I live in Leeds.")}
+    finally:
+        stop(home)
+
+
 def test_memory_of_a_project_stays_in_it_but_facts_about_the_user_do_not(cli: Cli, tmp_path: Path) -> None:
     one, other = repository(tmp_path / "one"), repository(tmp_path / "other")
     transcript = tmp_path / "s.jsonl"
@@ -190,7 +286,7 @@ def test_a_growing_transcript_is_read_from_its_last_position(cli: Cli, tmp_path:
 @pytest.mark.parametrize(
     "text", ["", "no JSON", "[1]", '{"cwd": 5, "prompt": ["x"]}', "[" * 100_000, '{"cwd": "/nowhere"}']
 )
-@pytest.mark.parametrize("event", ["UserPromptSubmit", "Stop"])
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "Stop", "AfterAgent", "afterAgentResponse"])
 def test_a_wrong_payload_is_ignored(cli: Cli, event: str, text: str) -> None:
     done = hook(cli, event, text, "--user", "wrong")
     assert (done.stdout, done.stderr) == ("", "")

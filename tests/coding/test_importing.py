@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_cli import Cli, kept_running
 from tests.coding.test_hooks import hook, stored
-from tests.coding.written import PASSWORD, claude_session, codex_session, line, repository
+from tests.coding.written import PASSWORD, claude, claude_session, codex_session, line, repository
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,17 @@ def test_decisions_of_imported_sessions_are_recalled(cli: Cli, tmp_path: Path) -
     items = cli.json("list", "--limit", "100")["items"]
     assert len({item["namespace"] for item in items}) == 1
     assert PASSWORD not in json.dumps(items)
+
+
+def test_facts_about_the_user_are_learnt(cli: Cli, tmp_path: Path) -> None:
+    folder, transcript = repository(tmp_path / "repo"), tmp_path / "s3.jsonl"
+    said = ("I live in Leeds.", "Always answer in French.", "Bob is allergic to peanuts.")
+    line(transcript, *(claude("s3", folder, number, "user", text) for number, text in enumerate(said, 1)))
+    learnt = cli("import", str(transcript), "--format", "claude-code", "--user", "learns").stdout
+    assert "3 created · 1 fact learnt" in " ".join(learnt.split())
+    assert cli.json("import", str(transcript), "--format", "claude-code", "--user", "learns")["facts"] == 0
+    items = cli.json("list", "--namespace", "facts", "--user", "learns")["items"]
+    assert [(item["content"], item["valid_from"][:10]) for item in items] == [("I live in Leeds.", "2026-11-03")]
 
 
 def test_what_hooks_stored_is_not_stored_again(cli: Cli, tmp_path: Path) -> None:

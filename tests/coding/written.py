@@ -1,10 +1,10 @@
-"""Transcripts and hook payloads in the shapes that Claude Code and Codex document and write."""
+"""Transcripts and hook payloads in the shapes that the agents document and write."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -89,8 +89,8 @@ def claude_session(session: str, folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def codex_session(session: str, folder: Path, remote: str | None = None) -> list[dict[str, Any]]:
-    """A rollout of Codex with a prompt, an answer, a command and an edit."""
+def codex_lines() -> tuple[Callable[..., dict[str, Any]], Callable[[int, str, str], dict[str, Any]]]:
+    """Return functions that make a line of Codex's rollout, and one with a message."""
 
     def entry(number: int, kind: str, **payload: Any) -> dict[str, Any]:
         return {"timestamp": f"2026-11-04T09:{number:02}:00.000Z", "type": kind, "payload": payload}
@@ -99,6 +99,12 @@ def codex_session(session: str, folder: Path, remote: str | None = None) -> list
         form = "output_text" if role == "assistant" else "input_text"
         return entry(number, "response_item", type="message", role=role, content=[{"type": form, "text": text}])
 
+    return entry, message
+
+
+def codex_session(session: str, folder: Path, remote: str | None = None) -> list[dict[str, Any]]:
+    """A rollout of Codex with a prompt, an answer, a command and an edit."""
+    entry, message = codex_lines()
     patch = "*** Begin Patch\n*** Update File: src/queue.py\n@@\n-a\n+b\n*** End Patch"
     return [
         entry(
@@ -142,6 +148,33 @@ def codex_session(session: str, folder: Path, remote: str | None = None) -> list
         ),
         message(11, "assistant", "The queue now retries five times."),
     ]
+
+
+def vscode_session(session: str, folder: Path) -> list[dict[str, Any]]:
+    """A transcript of VS Code's agent with a prompt, a command, an edit and an answer."""
+    entries: list[dict[str, Any]] = []
+
+    def entry(kind: str, **data: Any) -> None:
+        identity = str(uuid5(NAMESPACE_URL, f"{session}/{len(entries)}"))
+        parent = entries[-1]["id"] if entries else None
+        moment = f"2026-11-05T08:{len(entries):02}:00.000Z"
+        entries.append({"type": kind, "data": data, "id": identity, "timestamp": moment, "parentId": parent})
+
+    start = {"sessionId": session, "version": 1, "producer": "copilot-agent", "vscodeVersion": "1.128.0"}
+    entry("session.start", **start, startTime="2026-11-05T08:00:00.000Z", context={"cwd": str(folder)})
+    entry("user.message", content=f"We decided to log in UTC. token={PASSWORD}", attachments=[])
+    entry("assistant.turn_start", turnId="0.0")
+    entry("assistant.message", messageId="m1", content="", toolRequests=[], reasoningText="private thoughts")
+    entry("tool.execution_start", toolCallId="c1", toolName="run_in_terminal", arguments={"command": "make test"})
+    entry("tool.execution_complete", toolCallId="c1", success=True, result={"content": "noise\n3 failed"})
+    edited = {"filePath": "/x/log.py", "oldString": "a", "newString": "b"}
+    entry("tool.execution_start", toolCallId="c2", toolName="replace_string_in_file", arguments=edited)
+    entry("tool.execution_complete", toolCallId="c2", success=True, result={"content": "edited"})
+    entry("tool.execution_start", toolCallId="c3", toolName="read_file", arguments={"filePath": "/x/.env"})
+    entry("tool.execution_complete", toolCallId="c3", success=True, result={"content": "the whole file"})
+    entry("assistant.message", messageId="m2", content="All times are in UTC now.", toolRequests=[])
+    entry("assistant.turn_end", turnId="0.0")
+    return entries
 
 
 def repository(folder: Path, *, commit: bool = True) -> Path:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from keeps.base.scope import Scope
 from keeps.base.text.sentences import split_sentences
+from keeps.base.text.trust import OUTDATED
 from keeps.engine import Keeps
 from keeps.memory.conversations import rules
 from keeps.memory.lifecycle.service import Lifecycle
@@ -74,6 +76,20 @@ async def test_newer_statement_supersedes_readable_older_one(living: Keeps, cloc
     clock.forward(days=1)
     await alice.store_exchange(said("I no longer work at Globex."), session_id="s2")
     assert (await alice.recall("Where does the user work?", layers=["long_term"])).hits == []
+
+
+async def test_older_exchange_neither_ends_nor_outdates_what_was_said_since(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    receipt = await alice.store_exchange(said("I work at Acme."), session_id="s1")
+    for text in ("I no longer work at Acme.", "I work at Globex."):
+        await alice.store_exchange([{**said(text)[0], "occurred_at": "2024-05-01T12:00:00Z"}], session_id="s2")
+    (fact,) = (await alice.list(filters={"namespace": {"eq": "facts"}})).items
+    assert (fact.content, fact.valid_to) == ("I work at Acme.", None)
+    message = await alice.get(receipt.messages[0].memory_id)
+    assert OUTDATED not in message.metadata
+    (older,) = (await alice.list(filters={"superseded_by": {"eq": str(fact.memory_id)}})).items
+    source = await alice.get(UUID(str(older.metadata["read_in"])))
+    assert source.metadata[OUTDATED] == {"I work at Globex.": f"{fact.valid_from:%Y-%m-%d}"}
 
 
 async def test_injected_context_is_not_stored_again(living: Keeps, tenant: str) -> None:

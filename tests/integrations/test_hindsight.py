@@ -17,6 +17,7 @@ import pytest
 from examples.hindsight_bank import main
 from hindsight_client import Hindsight
 from hindsight_client_api.exceptions import ApiException
+from yarl import URL
 
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
@@ -220,6 +221,19 @@ async def test_odd_texts_are_stored(client: Hindsight, keeps: Keeps, tenant: str
     assert await status_of(client.aretain_batch("alice", [{"content": f"Text {n}."} for n in range(1_001)])) == 422
     assert await status_of(client.arecall("alice", "")) == 422
     assert (await client.arecall("alice", "x" * 30_000)).results != []
+
+
+@pytest.mark.parametrize("text", ["\x00", " \x00\n\x00 ", [{"type": "text", "text": "\x00"}]])
+async def test_text_of_nul_characters_is_refused(client: Hindsight, keeps: Keeps, tenant: str, text: Any) -> None:
+    assert await status_of(client.aretain_batch("alice", [{"content": "Alice plays."}, {"content": text}])) == 422
+    assert await contents(keeps, tenant, "alice") == []
+
+
+@pytest.mark.parametrize(("name", "status"), [("%ff", 422), ("a%C3", 422), ("a%2F%ff", 422), ("%EF%BF%BD", 200)])
+async def test_bank_name_that_is_not_utf8_is_refused(served: str, key: str, name: str, status: int) -> None:
+    url = URL(f"{served}/v1/default/banks/{name}/profile", encoded=True)
+    async with aiohttp.ClientSession() as session, session.get(url, headers={"Authorization": f"Bearer {key}"}) as got:
+        assert got.status == status, await got.text()
 
 
 async def test_retaining_again_changes_nothing(client: Hindsight, keeps: Keeps, tenant: str) -> None:

@@ -29,6 +29,7 @@ from keeps_client.models.memories import (
     UPDATE_MEMORY,
     Kind,
     Layer,
+    Learn,
     MemoryOrder,
     ProcedureType,
     Role,
@@ -114,11 +115,17 @@ class Memories(Doing):
         return self._do(REMEMBER, content=content, index=index, **given)
 
     def remember_many(
-        self, items: Sequence[NewMemory | Mapping[str, object]], *, index: Index | None = None
+        self,
+        items: Sequence[NewMemory | Mapping[str, object]],
+        *,
+        index: Index | None = None,
+        learn: Learn | None = None,
     ) -> builtins.list[Receipt]:
         """Store up to 1,000 memories in one transaction, or none; return one receipt for each, in order.
 
         `index`: "later" computes the vectors in the background, the default for more than 64 items.
+        `learn`: "facts" also stores what the user's messages state, in any order of their times; "user_facts" only
+        facts about the user. The receipts of facts come after those of the items.
         """
         if not isinstance(items, list | tuple):
             raise ValidationFailedError("items must be a list of NewMemory")
@@ -133,7 +140,7 @@ class Memories(Doing):
                 f"a batch has at most {MAX_BATCH_ITEMS:,} items, and this one has {len(news):,}; split it"
             )
         soon: Index = "now" if len(news) <= MANY else "later"
-        return self._do(REMEMBER_MANY, items=news, index=soon if index is None else index)
+        return self._do(REMEMBER_MANY, items=news, index=soon if index is None else index, learn=learn)
 
     def get(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> Memory:
         """Return one memory by id, also a forgotten or superseded one; with `as_of`, as stored then. Raises

@@ -35,6 +35,8 @@ Role = Literal["user", "assistant", "system", "tool"]
 ProcedureType = Literal["system_prompt", "few_shot_example"]
 MemoryOrder = Literal["created", "importance", "recency", "name"]
 IndexWhen = Literal["now", "later"]
+Learn = Literal["facts", "user_facts"]
+"""What is learnt from the user's messages in a batch: facts as in an exchange, or only facts about the user."""
 ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgotten", "restored"]
 
 Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]
@@ -214,10 +216,15 @@ FiltersText = Annotated[
 
 
 class NewMemories(Wire):
-    """A batch, stored completely or not at all."""
+    """A batch, stored completely or not at all.
+
+    `learn`: also store what the user's messages state (`role` "user", `content_type` "message"), each fact with the
+    time of its message.
+    """
 
     items: Annotated[list[NewMemory], Field(max_length=MAX_BATCH_ITEMS)]
     index: IndexWhen = "later"
+    learn: Learn | None = None
 
 
 class WhenIndexed(Wire):
@@ -322,7 +329,8 @@ REMEMBER_MANY = Endpoint(
     "writer",
     "memories",
     list[Receipt],
-    "Store up to 1,000 memories in one transaction. Returns one receipt for each, in order.",
+    "Store up to 1,000 memories in one transaction. Returns one receipt for each, in order, and then one for each fact"
+    " that was learnt.",
     body=NewMemories,
     status=201,
 )

@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keeps.doors.cli import jsonc
+from keeps.doors.cli import jsonc, openclaw
 from keeps_client.errors import ConflictError, ValidationFailedError
 
 NAME = "keeps"
+VERSION = {"version": 1}
+"""Version of the files of hooks of Cursor and VS Code."""
 _CLAUDE_EVENTS = ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd")
+_GEMINI_EVENTS = ("SessionStart", "BeforeAgent", "AfterAgent")
+_CURSOR_EVENTS = ("sessionStart", "beforeSubmitPrompt", "afterAgentResponse")
+_VSCODE_EVENTS = ("SessionStart", "PreCompact", "Stop")
 _OURS = re.compile(r"""(?:^|[/\\\s'"])keeps(?:\.exe)?['"]? hook \w""")
 _BEGIN, _END = "# keeps: begin", "# keeps: end"
 
@@ -71,17 +76,71 @@ def _server(*path: str, **fields: str) -> Change:
 def _hooks(events: Sequence[str], timeout: int) -> Change:
     """Return the change of hooks in JSON, in groups of a matcher and commands."""
 
+    def group(command: str) -> dict[str, Any]:
+        return {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
+
     def change(text: str, written: Written | None) -> str:
-        commands = {event: written.hook(event) for event in events} if written is not None else {}
-        if commands == _our_commands(text):
-            return text
-        text = _without_hooks(text)
-        for event, command in commands.items():
-            hook = {"type": "command", "command": command, "timeout": timeout}
-            text = jsonc.with_item(text or "{}\n", ("hooks", event), {"hooks": [hook]})
-        return text
+        return _with_hooks(text, events, written, group)
 
     return change
+
+
+def _plain_hooks(events: Sequence[str], **fields: Any) -> Change:
+    """Return the change of hooks in a JSON file of their own, with a version, and without groups."""
+
+    def hook(command: str) -> dict[str, Any]:
+        return {**fields, "command": command}
+
+    def change(text: str, written: Written | None) -> str:
+        if written is not None and _is_only(text, {}):
+            text = jsonc.with_member("{}\n", ("version",), VERSION["version"])
+        changed = _with_hooks(text, events, written, hook)
+        return "" if changed != text and _is_only(changed, VERSION) else changed
+
+    return change
+
+
+def _with_hooks(
+    text: str, events: Sequence[str], written: Written | None, hook: Callable[[str], dict[str, Any]]
+) -> str:
+    """Return the text with the hooks of Keeps, or without them for None."""
+    commands = {event: written.hook(event) for event in events} if written is not None else {}
+    if commands == _our_commands(text):
+        return text
+    text = _without_hooks(text)
+    for event, command in commands.items():
+        text = jsonc.with_item(text or "{}\n", ("hooks", event), hook(command))
+    return text
+
+
+def _whole(made: Callable[[str, Sequence[str]], str]) -> Change:
+    """Return the change of a file that only Keeps writes."""
+
+    def change(text: str, written: Written | None) -> str:
+        if text and openclaw.MADE not in text:
+            if written is None:
+                return text
+            raise ConflictError("exists, and Keeps did not write it; move it away")
+        return "" if written is None else made(written.command, written.arguments)
+
+    return change
+
+
+def _plugin(text: str, written: Written | None) -> str:
+    """Change the plugin's entry in OpenClaw's settings, and its place in the list of allowed ones, if there is one."""
+    text = _json(text, ("plugins", "entries", NAME), None if written is None else openclaw.ENTRY)
+    allowed = jsonc.find(jsonc.parse(text), ("plugins", "allow")) if text else None
+    if allowed is None or allowed.items is None:
+        return text
+    ours = next((item for item in allowed.items if item.value(text) == NAME), None)
+    if written is not None and ours is None:
+        return jsonc.with_item(text, ("plugins", "allow"), NAME)
+    return jsonc.without(text, allowed, ours) if written is None and ours is not None else text
+
+
+def _is_only(text: str, value: dict[str, Any]) -> bool:
+    """Return whether a text is empty, or has this value and no comment."""
+    return not text.strip() or ("/" not in text and jsonc.parse(text).value(text) == value)
 
 
 def _both(*changes: Change) -> Change:
@@ -110,8 +169,7 @@ def _json(text: str, path: Sequence[str], value: Any) -> str:
 
 def _our_commands(text: str) -> dict[str, str]:
     """Return the commands of Keeps in hooks, by event."""
-    groups = _our_groups(text)
-    return {event: group.value(text)["hooks"][0]["command"] for event, _, group in groups}
+    return {event: _commands_in(group.value(text))[0] for event, _, group in _our_groups(text)}
 
 
 def _without_hooks(text: str) -> str:
@@ -122,15 +180,20 @@ def _without_hooks(text: str) -> str:
     return text
 
 
+def _commands_in(group: Any) -> list[str]:
+    """Return the commands of a group of hooks, or of a hook without a group."""
+    hooks = group.get("hooks", [group]) if isinstance(group, dict) else []
+    return [str(hook.get("command")) if isinstance(hook, dict) else "" for hook in hooks]
+
+
 def _our_groups(text: str) -> list[tuple[str, jsonc.Node, jsonc.Node]]:
     """Return the groups of hooks that only run Keeps: the event, the array and the group."""
     hooks = jsonc.find(jsonc.parse(text), ("hooks",)) if text else None
     groups: list[tuple[str, jsonc.Node, jsonc.Node]] = []
     for event, array in (hooks.members or {}).items() if hooks else ():
         for group in array.items or ():
-            commands = jsonc.find(group, ("hooks",))
-            values = commands.value(text) if commands else []
-            if values and all(isinstance(hook, dict) and _OURS.search(str(hook.get("command"))) for hook in values):
+            commands = _commands_in(group.value(text))
+            if commands and all(map(_OURS.search, commands)):
                 groups.append((event, array, group))
     return groups
 
@@ -184,14 +247,27 @@ AGENTS: dict[str, tuple[File, ...]] = {
         File(".codex/config.toml", ".codex/config.toml", _codex_server, "CODEX_HOME"),
         File(".codex/hooks.json", ".codex/hooks.json", _hooks(_CLAUDE_EVENTS[:-1], 5), "CODEX_HOME"),
     ),
-    "cursor": (File(".cursor/mcp.json", ".cursor/mcp.json", _server("mcpServers")),),
+    "cursor": (
+        File(".cursor/mcp.json", ".cursor/mcp.json", _server("mcpServers")),
+        File(".cursor/hooks.json", ".cursor/hooks.json", _plain_hooks(_CURSOR_EVENTS)),
+    ),
     "gemini-cli": (
         File(
             ".gemini/settings.json",
             ".gemini/settings.json",
-            _both(_server("mcpServers"), _hooks(("SessionStart", "BeforeAgent"), 5_000)),
+            _both(_server("mcpServers"), _hooks(_GEMINI_EVENTS, 5_000)),
         ),
     ),
-    "openclaw": (File(".openclaw/openclaw.json", "", _server("mcp", "servers")),),
-    "vscode": (File(f"{_code_folder()}/mcp.json", ".vscode/mcp.json", _server("servers", type="stdio")),),
+    "openclaw": (
+        File(".openclaw/openclaw.json", "", _both(_server("mcp", "servers"), _plugin)),
+        *(File(f"{openclaw.FOLDER}/{name}", "", _whole(made)) for name, made in openclaw.FILES.items()),
+    ),
+    "vscode": (
+        File(f"{_code_folder()}/mcp.json", ".vscode/mcp.json", _server("servers", type="stdio")),
+        File(
+            ".copilot/hooks/keeps.json",
+            ".github/hooks/keeps.json",
+            _plain_hooks(_VSCODE_EVENTS, type="command", timeout=5),
+        ),
+    ),
 }

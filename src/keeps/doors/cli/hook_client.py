@@ -24,14 +24,20 @@ from keeps_client.errors import KeepsError
 
 ANSWERED = ("SessionStart", "UserPromptSubmit")
 STORED = ("PreCompact", "Stop", "SessionEnd")
-SAME = {"BeforeAgent": "UserPromptSubmit", "AfterAgent": "Stop", "PreCompress": "PreCompact"}
-"""Names of events in Gemini CLI."""
-EVENTS = (*ANSWERED, *STORED, *SAME)
+"""Events after which the transcript is read."""
+TOLD = ("AfterAgent", "beforeSubmitPrompt", "afterAgentResponse", "agent_end")
+"""Events of Gemini CLI, Cursor and OpenClaw whose input has the messages."""
+SAME = {"BeforeAgent": "UserPromptSubmit", "sessionStart": "SessionStart"}
+"""Names of events in Gemini CLI and Cursor."""
+EVENTS = (*ANSWERED, *STORED, *TOLD, *SAME)
 ANSWER_SECONDS, LEAST_SECONDS = 0.28, 0.05
-MOST_BYTES, MOST_CHARACTERS = 4 << 20, 10_000
+MOST_BYTES, MOST_CHARACTERS, MOST_TOLD = 4 << 20, 10_000, 100_000
 PATH = "/hooks/"
 DELIVERY = "keeps.doors.cli.hook_delivery"
-_FIELDS = ("session_id", "transcript_path", "cwd", "source")
+_FIELDS = ("session_id", "transcript_path", "cwd", "source", "generation_id", "timestamp", "stop_hook_active")
+_TEXTS = ("prompt", "prompt_response", "text")
+_NAMES = {"sessionId": "session_id", "conversation_id": "session_id"}
+"""Names of fields in VS Code and Cursor."""
 _ID = re.compile(r"[A-Za-z0-9_.:@/+-]{1,64}")
 _OPTIONS = ("--home", "--tenant", "--user", "--agent")
 
@@ -107,23 +113,43 @@ def _answer(hook: Hook, data: bytes) -> dict[str, Any] | None:
     values = json.loads(data)
     if not isinstance(values, dict):
         return None
-    payload = {name: values[name] for name in _FIELDS if isinstance(values.get(name), str)}
-    payload.setdefault("cwd", os.getcwd())  # noqa: PTH109  pathlib's returns the same
     background = background_for(hook)
     if background is None:
         return None
+    payload = _payload(hook.event, values)
     door = background.connect()
     if door is None:
         _deliver(hook, payload)
         return None
-    if isinstance(values.get("prompt"), str):
-        payload["prompt"] = values["prompt"][:MOST_CHARACTERS]
     door.settimeout(max(LEAST_SECONDS, ANSWER_SECONDS - _age()))
     with door:
         send(door, hook, payload)
         # The background process stores without this one.
-        context = None if SAME.get(hook.event, hook.event) in STORED else context_of(door)
-    return {"hookSpecificOutput": {"hookEventName": hook.event, "additionalContext": context}} if context else None
+        context = context_of(door) if SAME.get(hook.event, hook.event) in ANSWERED else None
+    return _output(hook.event, context) if context else None
+
+
+def _payload(event: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an event's input that the background process needs, under Claude Code's names."""
+    payload = {name: values[name] for name in _FIELDS if isinstance(values.get(name), str | bool)}
+    for name, known_as in _NAMES.items():
+        if isinstance(values.get(name), str):
+            payload.setdefault(known_as, values[name])
+    roots = values.get("workspace_roots")
+    if isinstance(roots, list) and roots and isinstance(roots[0], str):
+        payload.setdefault("cwd", roots[0])
+    payload.setdefault("cwd", os.getcwd())  # noqa: PTH109  pathlib's returns the same
+    most = MOST_TOLD if event in TOLD else MOST_CHARACTERS
+    if SAME.get(event, event) not in STORED:
+        payload.update({name: values[name][:most] for name in _TEXTS if isinstance(values.get(name), str)})
+    return payload
+
+
+def _output(event: str, context: str) -> dict[str, Any]:
+    """Return the output that gives a context to the model: Cursor has its own form."""
+    if event == "sessionStart":
+        return {"additional_context": context}
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}
 
 
 def _deliver(hook: Hook, payload: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,7 +16,8 @@ from starlette.types import Scope as AsgiScope
 from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
 from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
-from keeps.doors.cli.hook_client import MOST_BYTES, PATH, STORED
+from keeps.doors.cli.hook_client import MOST_BYTES, PATH, STORED, TOLD
+from keeps.sources.coding.payloads import turns_of
 from keeps.sources.coding.sessions import CodingSessions
 from keeps_client.errors import KeepsError
 
@@ -62,6 +64,8 @@ class HookServer:
             return await self._sessions.start_context(memory, session_id, folder)
         if event in STORED and transcript:
             await self._sessions.store(memory, transcript, session_id, folder)
+        if event in TOLD:
+            await self._sessions.store_turns(memory, turns_of(event, payload, datetime.now(UTC)))
         return None
 
 

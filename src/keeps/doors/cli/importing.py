@@ -89,7 +89,8 @@ async def _import_records(target: Target, records: Records, owner: str | None, *
                 pending = sum(item.pending for item in waiting if (item.tenant_id, item.user_id) == user)
                 indexing = bar.add_task("indexing", total=pending)
                 await indexer.index_user(target.scope, lambda count: bar.advance(indexing, count))
-    return _summary(summary, failed=bool(summary.rejected and len(summary.rejected) == summary.read))
+    failed = bool(summary.rejected and len(summary.rejected) == summary.read)
+    return _summary(summary, failed=failed, dry_run=dry_run)
 
 
 def _is_export(path: Path) -> bool:
@@ -241,11 +242,12 @@ async def _import_export(path: Path, target: Target, *, dry_run: bool) -> Answer
     return Answer(summary.model_dump(), text, failed=bool(summary.failed))
 
 
-def _summary(summary: Summary, *, failed: bool) -> Answer:
+def _summary(summary: Summary, *, failed: bool, dry_run: bool) -> Answer:
     def text() -> None:
         counts = " · ".join(f"{count:,} {status}" for status, count in summary.statuses.most_common() if count)
         rejected = f" · [red]{len(summary.rejected):,} rejected[/]" if summary.rejected else ""
-        out.print(f"{summary.read:,} read: [bold]{counts or 'nothing to store'}[/]{rejected}")
+        facts = f" · {counted(summary.facts, 'fact')} {'stated' if dry_run else 'learnt'}" if summary.facts else ""
+        out.print(f"{summary.read:,} read: [bold]{counts or 'nothing to store'}[/]{facts}{rejected}")
         for rows in (summary.rejected, summary.notes):
             for place, reason in rows[:SHOWN_REJECTIONS]:
                 err.print(f"  {place}: {reason}", markup=False)
@@ -257,6 +259,7 @@ def _summary(summary: Summary, *, failed: bool) -> Answer:
         "stored": summary.stored,
         "known": summary.known,
         "refused": len(summary.rejected),
+        "facts": summary.facts,
         "statuses": {status: count for status, count in summary.statuses.items() if count},
         "rejected": [{"place": place, "problem": problem} for place, problem in summary.rejected],
         "notes": [{"place": place, "note": note} for place, note in summary.notes],

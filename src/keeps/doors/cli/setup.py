@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from rich.markup import escape
 from keeps.doors.cli.agents import AGENTS, Written
 from keeps.doors.cli.command import Answer, command
 from keeps.doors.cli.context import out
+from keeps.doors.cli.openclaw import MADE
 from keeps_client.errors import KeepsError, ValidationFailedError
 
 app = typer.Typer()
@@ -128,13 +130,24 @@ def _read(path: Path) -> str:
 
 
 def _replace(path: Path, before: str, after: str) -> None:
-    """Write a file at once, where a link leads, with the permissions it had; keep the previous one beside it."""
+    """Write a file at once, where a link leads, with the permissions it had; keep the previous one beside it.
+
+    A file that becomes empty had nothing but entries of Keeps, and is removed. A file that only Keeps writes has no
+    previous version.
+    """
     target = path.resolve()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if target.exists():
         if _read(target) != before:
             raise ValidationFailedError(f"{path} was changed meanwhile; run the command again")
-        shutil.copy2(target, target.with_name(target.name + BACKUP))
+        if MADE not in before:
+            shutil.copy2(target, target.with_name(target.name + BACKUP))
+    if not after and not path.is_symlink():
+        target.unlink()
+        if MADE in before:
+            with suppress(OSError):  # It has other files.
+                target.parent.rmdir()
+        return
     descriptor, partial = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

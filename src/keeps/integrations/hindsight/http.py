@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import get_args
+from urllib.parse import unquote_to_bytes
 
 from starlette.requests import Request
 
@@ -63,6 +64,7 @@ class HindsightMount(ProductMount):
         return acting_as(caller, _bank_in(path))
 
     async def answer(self, keeps: Keeps, caller: Scope, request: Request, path: list[str], body: bytes) -> object:
+        _check_path(request)
         method = request.method
         bank_id = _bank_in(path)
         match method, path:
@@ -105,6 +107,14 @@ async def _done(calls: Calls, request: Request, method: str, path: list[str], bo
             return await calls.reflect(read_body(ReflectRequest, body))
         case _:
             raise HindsightNotSupportedError(shown_call(method, path))
+
+
+def _check_path(request: Request) -> None:
+    """Raise ValidationFailedError for bytes that are not UTF-8: banks of different names would become the same one."""
+    try:
+        unquote_to_bytes(request.scope.get("raw_path") or b"").decode()
+    except UnicodeDecodeError:
+        raise ValidationFailedError("the path is not valid UTF-8 after percent-decoding") from None
 
 
 def _bank_in(path: list[str]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from keeps.integrations.product_api import NotSupportedError
-from keeps.integrations.storable import storable
+from keeps.integrations.storable import UNSTORABLE, storable
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Filters, Memory
 from keeps_client.models.memories import Kind
@@ -63,13 +63,22 @@ class RetainItem(_Body):
     update_mode: Literal["replace", "append"] | None = None
 
     def text(self) -> str:
-        """Return the text of the item. Raises HindsightNotSupportedError for pictures and files."""
-        if isinstance(self.content, str):
-            return storable(self.content)
-        for block in self.content:
+        """Return the text of the item.
+
+        Raises HindsightNotSupportedError for pictures and files, ValidationFailedError for a text of which nothing can
+        be stored.
+        """
+        text = self.content if isinstance(self.content, str) else self._text_of_blocks(self.content)
+        if text.strip() and not UNSTORABLE.sub("", text).strip():
+            raise ValidationFailedError("content: has only characters that cannot be stored, such as NUL")
+        return storable(text)
+
+    @staticmethod
+    def _text_of_blocks(blocks: list[Block]) -> str:
+        for block in blocks:
             if block.type != "text":
                 raise HindsightNotSupportedError(f"content of type `{block.type[:50]}`")
-        return storable("\n".join(block.text for block in self.content))
+        return "\n".join(block.text for block in blocks)
 
     def happened_at(self) -> datetime | None:
         if not isinstance(self.timestamp, datetime):

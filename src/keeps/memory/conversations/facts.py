@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -19,6 +19,8 @@ from keeps.base.text.words import without_piles
 from keeps_client.models import NewMemory
 
 NAMESPACE = "facts"
+ENDED = "ended/"
+"""Begins the keys of ends of facts. They are memories that are over, so they are never current."""
 USER = "user"
 """The entity that represents the owner of the memory."""
 STATEMENT = "statement"
@@ -49,6 +51,11 @@ class Fact:
     def key(self) -> str:
         parts = [self.entity, self.attribute, *([self.value] if self.keyed_by_value else [])]
         return "/".join(_slug(each) for each in parts)[:255]
+
+
+def end_key(fact: Fact) -> str:
+    """Return the key of the end of a value."""
+    return f"{ENDED}{replace(fact, keyed_by_value=True).key}"[:255]
 
 
 def as_memory(

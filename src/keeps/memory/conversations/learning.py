@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -20,12 +20,15 @@ from keeps.memory.memories.types import MemoryRow
 from keeps.store.db.session import Tx
 from keeps_client.models import MemoryChange, Receipt
 
+UNDATED = "undated"
+"""Field of the metadata of a fact of a message without a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
     """A fact, and the memory that stores it, which is prepared before the transaction.
 
-    `source`: id of the message in which the fact was found.
+    `source`: id of the message in which the fact was found. `undated`: it is not known when the message was sent.
     """
 
     fact: Fact
@@ -33,6 +36,7 @@ class NewFact:
     said_at: datetime
     source: UUID | None
     trust: str
+    undated: bool = False
 
 
 class FactWriter:
@@ -89,7 +93,7 @@ class FactWriter:
         for new in facts:
             if new.fact.ended:
                 receipts += await self._end(tx, new)
-            elif (receipt := await self._put(tx, new if source is None else _read_in(new, source))) is not None:
+            elif (receipt := await self._put(tx, new if source is None else read_in(new, source))) is not None:
                 receipts.append(receipt)
         return receipts
 
@@ -102,10 +106,10 @@ class FactWriter:
         origin = stored.metadata.get("trust", "user")
         if new.trust not in ("user", origin):
             return None
-        if new.trust == origin and _has_value(stored, new.fact):
+        if new.trust == origin and stored.valid_to is None and has_value(stored, new.fact):
             return Receipt(status="unchanged", memory_id=stored.memory_id, memory=stored.as_memory())
         (receipt,) = await self._memory.apply(tx, [new.write])
-        await self._outdate(tx, stored, new.said_at)
+        await self.outdate(tx, stored, new, receipt)
         return receipt
 
     async def _end(self, tx: Tx, new: NewFact) -> list[Receipt]:
@@ -115,15 +119,23 @@ class FactWriter:
             stored = await memories.lock_key(tx, NAMESPACE, key)
             if stored is None or new.trust not in ("user", stored.metadata.get("trust", "user")):
                 continue
-            if stored.valid_to is None and _same_value(stored.value, new.fact.value):
+            if stored.valid_to is None and stored.valid_from <= new.said_at and contains_value(stored, new.fact):
                 change = MemoryChange(valid_to=new.said_at)
                 receipts.append(await self._memory.change(tx, stored.memory_id, change, if_version=None))
-                await self._outdate(tx, stored, new.said_at)
+                await self.outdate_source(tx, stored.metadata, new.said_at)
         return receipts
 
-    async def _outdate(self, tx: Tx, fact: MemoryRow, at: datetime) -> None:
-        """Mark in the source message of a fact that its sentence is no longer true."""
-        source, sentence = fact.metadata.get("read_in"), fact.metadata.get("said")
+    async def outdate(self, tx: Tx, stored: MemoryRow, new: NewFact, receipt: Receipt) -> None:
+        """Mark the source message of the older one of two values: the stored one, unless the new one came late."""
+        if receipt.status == "superseded":
+            ended_at = receipt.memory and receipt.memory.valid_to
+            await self.outdate_source(tx, new.write.new.row.metadata, ended_at or stored.valid_from)
+        else:
+            await self.outdate_source(tx, stored.metadata, new.said_at)
+
+    async def outdate_source(self, tx: Tx, metadata: Mapping[str, JsonValue], at: datetime) -> None:
+        """Mark in the source message of a fact, which its metadata names, that its sentence is no longer true."""
+        source, sentence = metadata.get("read_in"), metadata.get("said")
         if not isinstance(source, str) or not isinstance(sentence, str):
             return
         message = await memories.lock(tx, UUID(source))
@@ -132,15 +144,15 @@ class FactWriter:
         outdated = message.metadata.get(OUTDATED, {})
         if not isinstance(outdated, dict):
             return  # The caller uses this metadata field for something else.
-        metadata: dict[str, JsonValue] = {**message.metadata, OUTDATED: {**outdated, sentence: f"{at:%Y-%m-%d}"}}
+        marked: dict[str, JsonValue] = {**message.metadata, OUTDATED: {**outdated, sentence: f"{at:%Y-%m-%d}"}}
         try:
-            change = MemoryChange(metadata=metadata)
+            change = MemoryChange(metadata=marked)
         except ValidationError:
             return  # The caller's metadata leaves no room.
         await self._memory.change(tx, message.memory_id, change, if_version=None)
 
 
-def _read_in(new: NewFact, source: UUID) -> NewFact:
+def read_in(new: NewFact, source: UUID) -> NewFact:
     """Return the fact with another source message: the one that was stored before with the same content."""
     if source == new.source:
         return new
@@ -149,10 +161,10 @@ def _read_in(new: NewFact, source: UUID) -> NewFact:
     return replace(new, source=source, write=replace(new.write, new=replace(new.write.new, row=moved)))
 
 
-def _has_value(stored: MemoryRow, fact: Fact) -> bool:
-    """Return whether a stored fact that is still true has the same value."""
+def has_value(stored: MemoryRow, fact: Fact) -> bool:
+    """Return whether a stored fact has the same value."""
     value = _value_of(stored.value)
-    return stored.valid_to is None and value is not None and value.casefold() == fact.value.casefold()
+    return value is not None and value.casefold() == fact.value.casefold()
 
 
 def _value_of(value: object) -> str | None:
@@ -160,7 +172,7 @@ def _value_of(value: object) -> str | None:
     return inner if isinstance(inner, str) else None
 
 
-def _same_value(stored: object, value: str) -> bool:
-    """Return whether a stored value equals `value` or contains its words."""
-    words, said = (_value_of(stored) or "").casefold().split(), value.casefold().split()
+def contains_value(stored: MemoryRow, fact: Fact) -> bool:
+    """Return whether the value of a stored fact equals that of `fact`, or contains its words."""
+    words, said = (_value_of(stored.value) or "").casefold().split(), fact.value.casefold().split()
     return bool(said) and any(words[at : at + len(said)] == said for at in range(len(words)))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from keeps.memory.conversations.batches import MessageBatches
 from keeps.memory.conversations.consolidation import SessionConsolidation
 from keeps.memory.conversations.service import ConversationService
 from keeps.memory.memories.service import MemoryService
 from keeps.part import Core, EndpointHandler, Job, Part, UserJob, serves
 from keeps.state.sessions.service import SessionService
 from keeps_client.models import conversations as api
-from keeps_client.models import sessions
+from keeps_client.models import memories, sessions
 
 
 def make(core: Core) -> None:
@@ -25,11 +26,16 @@ def make(core: Core) -> None:
             timedelta(hours=core.settings.session_hours),
         )
     )
+    core.add(MessageBatches(core.introducer, core.get(MemoryService), core.clock))
 
 
 def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
-    service = core.get(ConversationService)
+    service, batches = core.get(ConversationService), core.get(MessageBatches)
     return (
+        serves(
+            memories.REMEMBER_MANY,
+            lambda s, _, b: batches.remember_many(s, b.items, index_now=b.index == "now", learn=b.learn),
+        ),
         serves(api.STORE_EXCHANGE, lambda s, _, b: service.store(s, b)),
         serves(api.LOG_ACTIVITY, lambda s, _, b: service.log_activity(s, b)),
         serves(api.SESSION_NOTES, lambda s, p, _: service.notes(s, p.session_id)),

@@ -104,7 +104,7 @@ class Changes:
                 fits = row.embedded_text == new.row.embedded_text
                 return await self.replace(tx, stored, written(row, new.embedding if fits else None), older)
             case StoreOlder(row):
-                return await self._store_older(tx, stored, row, new.embedding)
+                return await self.store_older(tx, stored, row, new.embedding)
 
     async def replace(
         self, tx: Tx, stored: MemoryRow, new: NewMemoryRow, older: MemoryRow | None, at: datetime | None = None
@@ -134,8 +134,8 @@ class Changes:
                 await store.replace(tx, [hidden], "memory.superseded")
                 await store.store_words(tx, hidden)
 
-    async def _store_older(self, tx: Tx, stored: MemoryRow, row: MemoryRow, embedding: Embedding | None) -> Receipt:
-        """Insert a truth that arrived late among the older ones; each ends where the next begins."""
+    async def store_older(self, tx: Tx, stored: MemoryRow, row: MemoryRow, embedding: Embedding | None) -> Receipt:
+        """Insert a truth that began before a stored one among the older ones; each ends where the next begins."""
         begins = row.valid_from
         older_rows = [older for older in await store.lock_older(tx, stored.memory_id) if older.deleted_at is None]
         for older in older_rows:

@@ -31,7 +31,6 @@ def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
     service, keys = core.get(MemoryService), core.get(MemoryKeys)
     return (
         serves(api.REMEMBER, lambda s, p, b: service.remember(s, b, index_now=p.index == "now")),
-        serves(api.REMEMBER_MANY, lambda s, _, b: service.remember_many(s, b.items, index_now=b.index == "now")),
         serves(api.MOVE_KEYS, lambda s, _, b: keys.move(s, b.namespace, b.key, b.to)),
     )
 

@@ -112,15 +112,9 @@ class MemoryService:
         self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool, source: bool = False
     ) -> list[Receipt]:
         """Store all items in one transaction, or none. Return one receipt per item, in order."""
-        if len(items) > MAX_BATCH_ITEMS:
-            raise ValidationFailedError(
-                f"a batch has at most {MAX_BATCH_ITEMS:,} items; this one has {len(items):,}: split it"
-            )
+        self.check_batch(items, source=source)
         if not items:
             return []
-        for new in items:
-            self._check_source(new.content_type, allowed=source)
-            self.check_length(new.content)
         writes = await self.prepare(scope, items, index_now=index_now)
         write = self._introducer.writing(scope, RECEIPTS)
         async for attempt in write:
@@ -128,6 +122,16 @@ class MemoryService:
                 write.result = await self.apply(tx, writes)
         self.noticed(scope, *write.result)
         return write.result
+
+    def check_batch(self, items: Sequence[NewMemory], *, source: bool = False) -> None:
+        """Raise an error if a batch, or one of its items, is too large, or is a source without `source`."""
+        if len(items) > MAX_BATCH_ITEMS:
+            raise ValidationFailedError(
+                f"a batch has at most {MAX_BATCH_ITEMS:,} items; this one has {len(items):,}: split it"
+            )
+        for new in items:
+            self._check_source(new.content_type, allowed=source)
+            self.check_length(new.content)
 
     async def get(self, scope: Scope, memory_id: UUID, *, as_of: datetime | None = None) -> Memory:
         """Return one memory, even a forgotten or superseded one, or as it was known at `as_of`.
@@ -268,6 +272,11 @@ class MemoryService:
         if stored is None:
             raise NotFoundError(f"no memory {memory_id} that you may forget")
         return stored
+
+    async def store_older(self, tx: Tx, stored: MemoryRow, write: Write) -> Receipt:
+        """Store a truth of the past among the older versions of a locked memory that it began before."""
+        row = write.new.row.evolve(superseded_by=stored.memory_id, valid_to=stored.valid_from)
+        return await self._changes.store_older(tx, stored, row, write.new.embedding)
 
     async def forget_stored(self, tx: Tx, stored: MemoryRow, now: datetime, *, hard: bool) -> Receipt:
         """Hide a memory and its older versions for 30 days, or with `hard` delete them and redact their events now."""

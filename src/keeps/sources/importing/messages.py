@@ -67,7 +67,8 @@ def message_record(
     else:
         if valid_from is not None:
             memory["valid_from"] = valid_from
-    return Record(place, memory, note="; ".join(notes) or None, owner=owner)
+    learn = "facts" if role == "user" else None
+    return Record(place, memory, note="; ".join(notes) or None, owner=owner, learn=learn)
 
 
 def text_of(content: object) -> str:

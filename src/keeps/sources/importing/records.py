@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import IO, Any
 
 from keeps_client.errors import ValidationFailedError
+from keeps_client.models.memories import Learn
 
 NAMESPACE = "import"
 MAX_SECTION_CHARACTERS = 2_000
@@ -35,6 +36,7 @@ class Record:
         place: File and position, for the report.
         memory: Arguments of `remember`.
         item: An item of a LangGraph store instead of a memory.
+        learn: What is learnt from a message of the user.
         problem: Reason why it cannot be stored.
         note: The omitted parts, with the reason. Without a memory and a problem: a file that is not part of the format.
         valid_to: End of the time in which the memory was true.
@@ -48,6 +50,7 @@ class Record:
     valid_to: datetime | None = None
     owner: str | None = None
     item: dict[str, Any] | None = None
+    learn: Learn | None = None
 
 
 @dataclass(frozen=True, slots=True)

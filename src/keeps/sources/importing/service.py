@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from keeps.memory.conversations.batches import facts_of
 from keeps.sources.importing.records import Record
 from keeps_client.checked import validated
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import NewMemory
+from keeps_client.models.memories import Learn
 
 if TYPE_CHECKING:
     from keeps_client import Memory
@@ -30,12 +32,14 @@ class Summary:
     """Counts the records by outcome, and lists each rejected one with its reason.
 
     `read` = `stored` + `known` + the rejected ones. `notes`: omitted parts of stored records, and skipped files.
+    `facts`: those that were learnt or changed; of a dry run, those that the messages state, also if they are known.
     """
 
     statuses: Counter[str] = field(default_factory=Counter[str])
     rejected: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     notes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     read: int = 0
+    facts: int = 0
 
     @property
     def known(self) -> int:
@@ -48,6 +52,8 @@ class Summary:
 
 class Importer:
     """Stores records in one user's memory, in transactions of 250; vectors follow in the background.
+
+    The facts that messages of the user state are stored in the same transaction.
 
     An invalid record is rejected alone. An import can be stopped and run again: stored records are `unchanged`.
 
@@ -113,9 +119,10 @@ class Importer:
             progress(len(batch))
 
     async def _store(self, batch: list[Record]) -> None:
+        learn: Learn | None = next((record.learn for record in batch if record.learn is not None), None)
         try:
             receipts = await self._memory.remember_many(
-                [record.memory for record in batch if record.memory is not None], index="later"
+                [record.memory for record in batch if record.memory is not None], index="later", learn=learn
             )
         except ValidationFailedError as error:
             if len(batch) == 1:
@@ -125,7 +132,8 @@ class Importer:
             await self._store(batch[:half])
             await self._store(batch[half:])
             return
-        self.summary.statuses.update(receipt.status for receipt in receipts)
+        self.summary.statuses.update(receipt.status for receipt in receipts[: len(batch)])
+        self.summary.facts += sum(receipt.status != "unchanged" for receipt in receipts[len(batch) :])
 
     async def _store_ended(self, record: Record, valid_to: datetime) -> None:
         """Store a memory that is no longer true, and the end of its time."""
@@ -169,6 +177,9 @@ class Importer:
         names = new.model_fields_set - {"ttl_days", "if_version"}
         same = stored is not None and all(getattr(stored, name) == getattr(new, name) for name in names)
         self.summary.statuses["unchanged" if same else WOULD] += 1
+        if record.learn is not None and not same:
+            now = datetime.now(UTC)
+            self.summary.facts += len(facts_of(new, new.valid_from or now, record.learn, now))
 
     async def _find(self, new: NewMemory) -> Stored | None:
         """Return the stored memory of a key; memories without one are compared when they are stored."""

@@ -23,7 +23,8 @@ def records(source: Source) -> Iterator[Record]:
             if not line.endswith(b"\n"):  # The agent still writes it, or it is too long.
                 continue
             for turn in reader.turns(line.decode("utf-8", "replace")):
-                yield Record(f"{source.name}:{reader.line}", memory_of(turn, _PROJECTS.of(turn.folder, turn.remote)))
+                memory = memory_of(turn, _PROJECTS.of(turn.folder, turn.remote))
+                yield Record(f"{source.name}:{reader.line}", memory, learn="user_facts")
 
 
 CLAUDE_CODE = Format(
