@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import sys
 
-from strands import Agent
 from strands.memory import MemoryManager
 from strands.models import Model
 
 from keeps.integrations.strands import KeepsMemoryStore
+from strands import Agent
 
 
 def main(model: Model) -> list[str]:

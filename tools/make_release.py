@@ -1,9 +1,9 @@
 """Build what is published, and try it: python tools/make_release.py [--needs]
 
-Wheels and sdists of keeps-client and keeps go into dist/, with a list of everything that is installed (CycloneDX), its
-licences, and requirements with hashes. Each wheel is checked against the files in git, and installed into an empty
-environment of every Python that is here, where a memory is stored and found. Manifests in deploy/ are checked by their
-schemas.
+Wheels and sdists of keeps-client and keeps, and the npm package of the client, go into dist/, with a list of
+everything that is installed (CycloneDX), its licences, and requirements with hashes. Each wheel is checked against the
+files in git, and installed into an empty environment of every Python that is here, where a memory is stored and found.
+Manifests in deploy/ are checked by their schemas.
 """
 
 from __future__ import annotations
@@ -61,6 +61,9 @@ def built() -> list[Path]:
         run(sys.executable, "-m", "build", "--outdir", DIST, source)
     made = sorted(DIST.iterdir())
     run(sys.executable, "-m", "twine", "check", "--strict", *made)
+    javascript = ROOT / "client-js"
+    run("npm", "ci", "--silent", "--no-audit", "--no-fund", cwd=javascript)
+    run("npm", "pack", "--pack-destination", DIST, cwd=javascript)
     return made
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
 from uuid import uuid4
 
 import asyncpg
@@ -21,7 +21,7 @@ READABLE = {"idempotency_keys", "memory_access", "mentions", "requests", "tenant
 
 
 @pytest.fixture
-async def alice(keeps: Keeps) -> AsyncGenerator[LocalMemory]:
+async def alice(keeps: Keeps) -> LocalMemory:
     scope = Scope(f"tenant-{uuid4().hex[:12]}", "alice", roles=frozenset({"writer"}))
     memory = keeps.memory(scope)
     await memory.remember("The invoice of the bakery is 400 euros.", namespace="work")
@@ -38,7 +38,7 @@ async def alice(keeps: Keeps) -> AsyncGenerator[LocalMemory]:
     await memory.create_space("garden")
     await memory.remember("The bakery oven needs repair.", space="bakery")
     await memory.remember("The garden needs water.", space="garden")
-    yield memory
+    return memory
 
 
 def limited(memory: LocalMemory, **limits: object) -> LocalMemory:
@@ -189,8 +189,6 @@ async def test_a_space_covers_nothing_outside(alice: LocalMemory, app_url: str, 
 
 async def test_limits_hold_while_others_write_in_the_same_moment(alice: LocalMemory) -> None:
     """Writes of one tenant share transactions; a limited one never does."""
-    import asyncio
-
     adding, work = limited(alice, access="append"), limited(alice, namespaces=("work",))
     receipts = await asyncio.gather(
         *(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from keeps_client.models import (
     HeldJob,
     ImportSummary,
     KeyInfo,
+    KeyLimits,
     LogRetention,
     MadeKey,
     MadeWebhook,
@@ -70,15 +71,21 @@ class Admin(Doing):
         roles: Iterable[RoleName] = ("writer",),
         user_id: str | None = None,
         agent_id: str | None = None,
+        limits: KeyLimits | Mapping[str, object] | None = None,
         expires_at: datetime | None = None,
         tenant_id: str | None = None,
     ) -> MadeKey:
-        """Create a key. Its secret is shown only once. With `tenant_id` it may be the first of a new tenant."""
+        """Create a key. Its secret is shown only once. With `tenant_id` it may be the first of a new tenant.
+
+        `limits`: access ("read" or "append"), spaces, namespaces and kinds that the key is limited to, such as
+        `{"access": "read", "spaces": ["apollo"]}`; the database enforces them.
+        """
         fields = {
             "name": name,
             "roles": tuple(roles),
             "user_id": user_id,
             "agent_id": agent_id,
+            "limits": limits,
             "expires_at": expires_at,
         }
         if tenant_id is None:

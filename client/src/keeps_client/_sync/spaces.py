@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import builtins
 from datetime import datetime
+from uuid import UUID
 
 from keeps_client._sync.base import Doing
-from keeps_client.models import Deleted, ErasureReceipt, Space, SpaceDetail, SpaceMember
+from keeps_client.models import Deleted, ErasureReceipt, MemoryReader, Space, SpaceDetail, SpaceMember
 from keeps_client.models.spaces import (
     CREATE_SPACE,
     ERASE_SPACE,
     GET_SPACE,
+    LIST_READERS,
     LIST_SPACES,
     REMOVE_SPACE_MEMBER,
     SET_SPACE_MEMBER,
@@ -76,3 +78,7 @@ class Spaces(Doing):
     def remove_space_member(self, space_id: str, member_id: str, *, member_type: MemberType = "user") -> Deleted:
         """Remove a member, who sees nothing of the space from then on. For curators, and for oneself."""
         return self._do(REMOVE_SPACE_MEMBER, space_id=space_id, member_type=member_type, member_id=member_id)
+
+    def list_readers(self, memory_id: UUID | str) -> builtins.list[MemoryReader]:
+        """Return who may read a memory, and why; administrators also see the keys that can. Raises NotFoundError."""
+        return self._do(LIST_READERS, memory_id=memory_id)

@@ -118,7 +118,7 @@ from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderC
 from keeps_client.models.recall import Explanation, Filters, Hit, Passage, RecallRequest, RecallResult
 from keeps_client.models.requests import LoggedHit, LoggedRequest, RequestDetail
 from keeps_client.models.sessions import NewSession, Session, SessionChange
-from keeps_client.models.spaces import NewSpace, Space, SpaceDetail, SpaceMember
+from keeps_client.models.spaces import MemoryReader, NewSpace, Space, SpaceDetail, SpaceMember
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
 from keeps_client.models.tools import NewTool, Tool, ToolsImported
 from keeps_client.models.transcripts import (
@@ -211,6 +211,7 @@ __all__ = [
     "MadeWebhook",
     "Memory",
     "MemoryChange",
+    "MemoryReader",
     "Mention",
     "Merge",
     "Message",

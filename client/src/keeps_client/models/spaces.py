@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.access import ErasureReceipt
 from keeps_client.models.common import Text, UtcTime, Wire
-from keeps_client.models.memories import Label
+from keeps_client.models.memories import Label, MemoryId
 from keeps_client.models.names import SpaceName
 from keeps_client.models.tasks import Deleted
 
@@ -62,6 +62,19 @@ class SpaceDetail(Space):
     """A space with its members."""
 
     member_list: tuple[SpaceMember, ...]
+
+
+class MemoryReader(Wire):
+    """Somebody who may read a memory, and why.
+
+    `reader_type`: a user, an agent (as a member of a space), a key, or the whole tenant. `role` is that in a space.
+    """
+
+    reader_type: Literal["user", "agent", "key", "tenant"]
+    reader_id: str
+    why: str
+    role: SpaceRole | None = None
+    expires_at: datetime | None = None
 
 
 class SpaceId(Wire):
@@ -159,6 +172,16 @@ REMOVE_SPACE_MEMBER = Endpoint(
     Deleted,
     "Remove a member, who sees nothing of the space from then on. For curators; anyone may remove themselves.",
     params=MemberId,
+)
+LIST_READERS = Endpoint(
+    "list_readers",
+    "GET",
+    "/v1/memories/{memory_id}/readers",
+    "reader",
+    "memories",
+    list[MemoryReader],
+    "Return who may read a memory, and why. Administrators also see the keys that can.",
+    params=MemoryId,
 )
 LIST_TENANT_SPACES = Endpoint(
     "list_tenant_spaces",

@@ -46,6 +46,17 @@ async def create(
         str | None, typer.Option(help="Only for this user. Without it, X-User-ID names the user.")
     ] = None,
     for_agent: Annotated[str | None, typer.Option(help="Only for this agent of the user.")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="It stores nothing.")] = False,
+    append_only: Annotated[bool, typer.Option("--append-only", help="It adds memories and sees nothing.")] = False,
+    only_space: Annotated[
+        list[str] | None, typer.Option(help="It works in this space only; several times for several spaces.")
+    ] = None,
+    namespace: Annotated[
+        list[str] | None, typer.Option(help="It sees and stores memories of this namespace only; several times.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="It sees and stores semantic, episodic or procedural memories only.")
+    ] = None,
     days: Annotated[float | None, typer.Option(help="Days until it expires. Default: never.", min=0.001)] = None,
 ) -> Answer:
     """Create a key for the tenant (--tenant). The secret is printed only this once."""
@@ -53,16 +64,26 @@ async def create(
     check_roles(roles)
     if for_user is None and target.user != DEFAULT_USER_ID and target.user != os.environ.get("KEEPS_USER_ID"):
         for_user = target.user  # a user named by --user, not by the environment, is whom the key is for
+    if read_only and append_only:
+        raise ValidationFailedError("--read-only and --append-only exclude each other")
+    access = "read" if read_only else "append" if append_only else None
+    limits = given(access=access, spaces=only_space or None, namespaces=namespace or None, kinds=kind or None)
     ends = None if days is None else utc_now() + timedelta(days=days)
     tenant_id, target = target.by_path()
     async with target.memory() as memory:
         key = await memory.admin.make_key(
-            name, roles=tuple(roles), user_id=for_user, agent_id=for_agent, expires_at=ends, tenant_id=tenant_id
+            name,
+            roles=tuple(roles),
+            user_id=for_user,
+            agent_id=for_agent,
+            limits=limits or None,
+            expires_at=ends,
+            tenant_id=tenant_id,
         )
 
     def text() -> None:
         err.print(
-            f"key [bold]{key.key_id}[/] for tenant {key.tenant_id}, {_owner(key)}, {', '.join(key.roles)}; store this"
+            f"key [bold]{key.key_id}[/] for tenant {key.tenant_id}, {_owner(key)}, {_may(key)}; store this"
             " secret now, it is not shown again:"
         )
         print(key.secret)
@@ -78,12 +99,12 @@ async def list_keys(target: Target) -> Answer:
         keys = await memory.admin.list_keys(tenant_id=tenant_id)
     return table(
         keys,
-        ["key", "name", "for", "roles", "last used", "state"],
+        ["key", "name", "for", "may", "last used", "state"],
         lambda key: (
             key.key_id,
             f"{key.name} …{key.hint}",
             _owner(key),
-            ", ".join(key.roles),
+            _may(key),
             f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never",
             _state(key),
         ),
@@ -192,6 +213,14 @@ async def erase(
 def _confirm(what: str, *, yes: bool) -> None:
     if not yes and not typer.confirm(f"Erase {what} for good?"):
         raise typer.Abort
+
+
+def _may(key: KeyInfo) -> str:
+    """Return the roles of a key, and its limits."""
+    limits = {} if key.limits is None else key.limits.model_dump(exclude_none=True)
+    access = {"read": "reads only", "append": "adds only"}.get(limits.pop("access", ""), "")
+    only = [f"only {name} {', '.join(names)}" for name, names in limits.items()]
+    return "; ".join([", ".join(key.roles), *([access] if access else []), *only])
 
 
 def _owner(key: KeyInfo) -> str:

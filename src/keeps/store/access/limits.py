@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from keeps.base.scope import Grant, Scope
 from keeps_client.endpoint import Endpoint
 from keeps_client.errors import ForbiddenError, ValidationFailedError
-from keeps_client.models import KeyLimits, context, memories, recall
+from keeps_client.models import KeyLimits, context, memories, recall, spaces
 
 ADDING: frozenset[Endpoint[Any, Any, Any]] = frozenset((memories.REMEMBER, memories.REMEMBER_MANY))
 OF_MEMORIES: frozenset[Endpoint[Any, Any, Any]] = frozenset(
@@ -18,6 +18,7 @@ OF_MEMORIES: frozenset[Endpoint[Any, Any, Any]] = frozenset(
         *(held for held in vars(memories).values() if isinstance(held, Endpoint)),
         recall.RECALL,
         context.BUILD_CONTEXT,
+        spaces.LIST_READERS,
     )
 )
 """Operations that a key limited to kinds or namespaces may use."""
@@ -39,6 +40,8 @@ def check_grant(scope: Scope, endpoint: Endpoint[Any, Any, Any], body: object) -
         raise ForbiddenError("these credentials may only add memories (remember): they see and change nothing")
     if grant.memories_only and endpoint not in OF_MEMORIES:
         raise ForbiddenError("these credentials cover memories of some kinds or namespaces, and nothing else")
+    if grant.memories_only and getattr(body, "learn", None) is not None:
+        raise ForbiddenError("learn: facts may be of other namespaces than these credentials cover")
     if isinstance(body, BaseModel) and endpoint.role != "reader":
         for each in (body, *getattr(body, "items", ())):
             _check_covered(grant, each)
