@@ -50,9 +50,12 @@ async def test_limits_are_stored_and_listed(keeps: Keeps, tenant: str) -> None:
 async def test_other_protocols_show_nothing_that_a_key_does_not_cover(keeps: Keeps, tenant: str, path: str) -> None:
     alice = await planted(keeps, tenant)
     headers = {"Authorization": f"Bearer {await key(alice, namespaces=['work'])}"}
-    async with serving(keeps, auth="keys") as url, aiohttp.ClientSession(url, headers=headers) as http:
-        async with http.get(path) as answer:
-            body = await answer.text()
+    async with (
+        serving(keeps, auth="keys") as url,
+        aiohttp.ClientSession(url, headers=headers) as http,
+        http.get(path) as answer,
+    ):
+        body = await answer.text()
     assert not any(secret in body for secret in SECRETS)
 
 

@@ -37,6 +37,8 @@ from tests.writing import in_write
 MARK = "swordfish"
 REQUEST_ID = new_id()
 ROLES = ("reader", "writer", "admin")
+TENANTS = ("api_keys", "webhooks", "databases", "requests")
+"""Tables without rows of a space."""
 STATE_TABLES = (
     "memories",
     "memory_words",
@@ -67,6 +69,7 @@ STATE_TABLES = (
     "items",
     "item_vectors",
 )
+OF_A_SPACE = (*(table for table in STATE_TABLES if table not in TENANTS), "events", "spaces")
 OWN = {200, 201, 403}
 """The stranger works on rows of their own, or may not for want of a role."""
 HIDDEN = {404, 403}
@@ -248,6 +251,16 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/operations": ({}, OWN, False),
     "get /v1/requests": ({}, OWN, False),
     "get /v1/requests/{request_id}": ({}, HIDDEN, False),
+    "get /v1/memories/{memory_id}/readers": ({}, HIDDEN, False),
+    "post /v1/spaces": ({"json": {"space_id": "mine"}}, {201, 403, 409}, False),
+    "get /v1/spaces": ({}, OWN, False),
+    # An administrator of Alice's tenant may manage the space: of these, only the other tenant's are strangers.
+    "get /v1/spaces/{space_id}": ({}, HIDDEN, True),
+    "patch /v1/spaces/{space_id}": ({"json": {"title": "defaced"}}, HIDDEN, True),
+    "delete /v1/spaces/{space_id}": ({}, HIDDEN, True),
+    "put /v1/spaces/{space_id}/members/{member_type}/{member_id}": ({"json": {"role": "curator"}}, HIDDEN, True),
+    "delete /v1/spaces/{space_id}/members/{member_type}/{member_id}": ({}, HIDDEN, True),
+    "get /v1/admin/spaces": ({}, OWN, True),
     "get /v1/operations/{operation_id}": ({}, HIDDEN, True),
     "post /v1/operations/{operation_id}/undo": ({}, HIDDEN, True),
     "get /v1/admin/jobs": ({}, {403}, True),
@@ -326,6 +339,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     other = await alice.add_entity("other")
     relation = await alice.add_relation(anna, other, "knows", properties={"secret": MARK})
     await alice.add_mention(memory.memory_id, anna.entity_id)
+    await alice.create_space("vault", title=MARK)
     await keeps.service(Indexer).settle(alice.scope)  # or a vector comes while strangers ask
     return {
         "app": "alices",
@@ -338,6 +352,9 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
         "document_id": str(document.document.document_id),
         "entity_id": str(anna.entity_id),
         "relation_id": str(relation.relation_id),
+        "space_id": "vault",
+        "member_type": "user",
+        "member_id": "alice-the-owner",
         "tenant_id": tenant,
         "user_id": "alice-the-owner",
         "memory_id": str(memory.memory_id),
@@ -461,6 +478,68 @@ async def test_strangers_get_nothing_and_change_nothing(secured_url: str, alices
     await connection.close()
     assert after == before
     print(f"{len(ROUTES)} routes, {asked} requests by strangers")
+
+
+async def test_strangers_get_nothing_in_a_space_and_change_nothing(
+    keeps: Keeps, secured_url: str, alices: dict[str, str], server: Any
+) -> None:
+    """Every route with the space of others in X-Space-ID: a former member, a user of the tenant, another tenant."""
+    tenant = alices["tenant_id"]
+    alice = keeps.memory(Scope(tenant, "alice-the-owner"))
+    await alice.set_space_member("vault", "fred", "curator")
+    vault = alice.for_space("vault")
+    memory = await vault.remember(f"The vault holds {MARK}.", namespace="n", key="only-alices")
+    await vault.store_exchange([{"role": "user", "content": f"We keep {MARK} here."}], session_id="alices")
+    await vault.create_plan(plan_id="vaults", goal_event="g", goal_data={"secret": MARK}, session_id="alices")
+    await vault.store("vaults", {"secret": MARK}, "vaults")
+    await vault.store_task_context("vaults", event_type="e", data={"secret": MARK}, sub_tasks=["vaults"])
+    await vault.put_item(("alices",), "alices", {"text": MARK})
+    await vault.add_entity(f"{MARK} entity")
+    document = await vault.add_document(f"The deed says {MARK}.", source="deed")
+    await vault.create_transcript("alices", transcript_id="only-alices", state={"a": MARK})
+    ids = {**alices, **dict.fromkeys(("plan_id", "key", "task_id", "sub_task_id"), "vaults")}
+    ids |= {"memory_id": str(memory.memory_id), "document_id": str(document.document.document_id)}
+    async with aiohttp.ClientSession() as http:
+        owner = {"Authorization": f"Bearer {token(tenant, 'fred')}", "X-Space-ID": "vault"}
+        async with http.post(f"{secured_url}/v1/recall", json={"query": MARK}, headers=owner) as answer:
+            assert MARK in await answer.text()
+        await alice.remove_space_member("vault", "fred")
+        await keeps.service(Indexer).settle(vault.scope)
+        connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+        before = await rows_of_vault(connection, tenant)
+        asked = 0
+        for name, (request, _, shared) in ROUTES.items():
+            method, path = name.split(" ")
+            for who, user in ((tenant, "fred"), (tenant, "bob"), (f"other-{tenant}", "alice-the-owner")):
+                for role in ROLES:
+                    if (shared or path.startswith("/v1/spaces")) and role == "admin" and who == tenant:
+                        continue
+                    headers = {"Authorization": f"Bearer {token(who, user, role)}", "X-Space-ID": "vault"}
+                    url = secured_url + path.format(**ids)
+                    async with http.request(method, url, **_with(filled(request, ids), headers)) as answer:
+                        stream = path.endswith("/stream") and answer.status == 200
+                        text = (await answer.content.readany()).decode() if stream else await answer.text()
+                        what = f"{name} as {role} {user} of {who}: {answer.status} {text[:200]}"
+                        assert answer.status in {403, 404, 422} or stream or (answer.status, text) == (200, ""), what
+                        assert MARK in json.dumps(request) or MARK not in text, what
+                        asked += 1
+    after = await rows_of_vault(connection, tenant)
+    await connection.close()
+    assert after == before
+    print(f"{len(ROUTES)} routes, {asked} requests into a space by strangers")
+
+
+async def rows_of_vault(connection: asyncpg.Connection, tenant: str) -> dict[str, list[str]]:
+    return {
+        table: [
+            row[0]
+            for row in await connection.fetch(
+                f"SELECT t::text FROM keeps.{table} AS t WHERE tenant_id = $1 AND user_id = '(space) vault' ORDER BY 1",
+                tenant,
+            )
+        ]
+        for table in OF_A_SPACE
+    }
 
 
 async def test_users_of_one_tenant_without_the_role_cannot_administer(

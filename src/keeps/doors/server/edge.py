@@ -170,10 +170,11 @@ class Edge:
         check_origin(headers, self._allowed_origins)
         if route is not None and route.query_names is not None:
             check_query(scope, headers, route.query_names)
-        if mount is not None and "x-space-id" in headers and not mount.in_spaces:
-            raise ValidationFailedError(
-                "X-Space-ID does not apply here: the users that this protocol names have spaces"
-            )
+        if "x-space-id" in headers:
+            if scope["path"].startswith("/v1/admin/"):
+                raise ValidationFailedError("X-Space-ID does not apply to administration: leave it out")
+            if mount is not None and not mount.in_spaces:
+                raise ValidationFailedError("X-Space-ID does not apply to this protocol, whose calls name users")
         await self._authenticate(scope, headers, None if mount is None else mount.some_user)
         traceparent = headers.get("traceparent", "")
         with traced(traceparent if _TRACEPARENT.fullmatch(traceparent) else ""):

@@ -88,6 +88,8 @@ MODELS: dict[str, Any] = {
     "DatabaseQuery": {"sql": VALUES["sql"]},
     "ItemBatch": {"operations": [{"op": "put", "namespace": ["memories"], "key": "diet", "value": {"text": "vegan"}}]},
     "ItemReads": {"operations": [{"op": "get", "namespace": ["memories"], "key": "diet"}]},
+    "NewSpace": {"space_id": "apollo", "title": "The Apollo project"},
+    "SpaceChange": {"title": "The Apollo project"},
     "MemoryChange": {"content": "Alice is allergic to peanuts and cashews."},
     "NewDatabase": {
         "name": "shop",

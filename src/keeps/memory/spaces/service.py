@@ -180,6 +180,7 @@ async def _check(tx: Tx, space_id: str, *, writes: bool) -> None:
 
 
 async def _check_manages(tx: Tx, space_id: str) -> None:
+    await _space(tx, space_id)  # An administrator acts as the space, which may not exist.
     may_read, _, manages = await store.access(tx)
     if not may_read:
         raise _unknown(space_id)
