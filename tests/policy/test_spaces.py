@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator
 from uuid import uuid4
@@ -212,3 +213,20 @@ async def test_an_archived_space_is_written_by_nobody(space: tuple[asyncpg.Conne
         await become(connection, tenant, OWNER, "walt")
         assert await connection.fetchval("SELECT count(*) FROM keeps.memories") > 0
         assert await connection.execute("UPDATE keeps.memories SET importance = 0") == "UPDATE 0"
+
+
+async def test_functions_act_for_members_only(space: tuple[asyncpg.Connection, str]) -> None:
+    """A function runs as the owner of the tables; named by a stranger of the space it finds and changes nothing."""
+    connection, tenant = space
+    before = await seen(connection, tenant, OWNER, OWNER)
+    for stranger in STRANGERS:
+        for call in ("keeps.erase_user()", "keeps.leave_shared_state()", "keeps.redact_rows('{}', '{}')"):
+            transaction = connection.transaction()
+            await transaction.start()
+            await become(connection, tenant, OWNER, stranger)
+            with contextlib.suppress(asyncpg.PostgresError):
+                await connection.fetch(f"SELECT {call}")
+                await transaction.commit()
+                continue
+            await transaction.rollback()
+    assert await seen(connection, tenant, OWNER, OWNER) == before

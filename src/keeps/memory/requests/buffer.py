@@ -113,7 +113,7 @@ class RequestBuffer:
         self._requests.setdefault(scope.tenant_id, []).append(
             {
                 "request_id": str(new_id()),
-                "user_id": scope.user_id,
+                "user_id": scope.acting,
                 "agent_id": request.agent_id or scope.agent_id,
                 "session_id": request.session_id or scope.session_id,
                 "kind": kind,

@@ -920,6 +920,9 @@ DECLARE
     tenant text := NULLIF(current_setting('app.current_tenant', true), '');
     maker text := NULLIF(current_setting('app.current_user', true), '');
 BEGIN
+    IF NOT grant_allows('all') OR NOT grant_allows('change') OR starts_with(maker, '(space) ') THEN
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = 'these credentials cannot create spaces';
+    END IF;
     INSERT INTO users (tenant_id, user_id) VALUES (tenant, '(space) ' || new_space_id) ON CONFLICT DO NOTHING;
     INSERT INTO spaces (tenant_id, space_id, user_id, title, created_at)
     VALUES (tenant, new_space_id, '(space) ' || new_space_id, new_title, moment) ON CONFLICT DO NOTHING;

@@ -11,7 +11,8 @@
 --
 -- Read the table of rules from the top: of which tables, what the rule is called, for which command, for whom, which
 -- rows.
---   {tenant}    the row is of the tenant that the transaction names
+--   {members}   the row is of the tenant that the transaction names
+--   {tenant}    the same, and the acting user may read what the transaction is about
 --   {own}       it is of that tenant, and of the user that the transaction names
 --   {named}     it is of that tenant, and a user is named at all
 --   {user}      it is of the user
@@ -233,9 +234,8 @@ BEGIN
         said := replace(said, '{own}', '{tenant} AND {user}');
         said := replace(said, '{named}', $$ {tenant}
             AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL $$);
-        -- Functions of the owner check the rights of a space where they name its user.
-        said := replace(said, '{tenant}', CASE each.whom WHEN 'keeps_app' THEN '{members} AND {acts}'
-            ELSE '{members}' END);
+        -- Of the owner, too: functions that act for the current user do so for members of a space only.
+        said := replace(said, '{tenant}', '{members} AND {acts}');
         said := replace(said, '{members}', $$ tenant_id = NULLIF(current_setting('app.current_tenant', true), '') $$);
         said := replace(said, '{acts}', $$ CASE WHEN starts_with(COALESCE(current_setting('app.current_user', true),
             ''), '(space) ') THEN (SELECT keeps.acts_in_space('reader'))
