@@ -17,7 +17,7 @@ RoleName = Literal["reader", "writer", "admin", "operator"]
 
 
 class KeyLimits(Wire):
-    """What a key is limited to beside its roles. The database enforces it.
+    """The limits of a key beside its roles. The database enforces them.
 
     `access`: "read" stores nothing; "append" adds memories and sees nothing. `spaces`: works in these spaces only, as
     far as its user is a member. `namespaces`, `kinds`: sees and stores only memories with one of these, and nothing

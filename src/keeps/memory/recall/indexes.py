@@ -106,18 +106,18 @@ class AudienceIndexes:
     def reading(self, scope: Scope) -> Generator[list[AudienceIndex] | None]:
         """Give the arrays of a scope's audiences for one question; None if one of them is not held."""
         keys = self._keys(scope)
-        held = [arrays for key in keys if (arrays := self._held.get(key)) is not None]
-        if len(held) < len(keys):
+        ready = [arrays for key in keys if (arrays := self._held.get(key)) is not None]
+        if len(ready) < len(keys):
             yield None
             return
-        for key, arrays in zip(keys, held, strict=True):
+        for key, arrays in zip(keys, ready, strict=True):
             arrays.used_at = time.monotonic()
             if not scope.agent_bound:
                 arrays.scope = scope
             self._held.move_to_end(key)
-        with _in_use(held):
-            yield [arrays.index for arrays in held]
-        for arrays in held:
+        with _in_use(ready):
+            yield [arrays.index for arrays in ready]
+        for arrays in ready:
             if not arrays.dropped:
                 self._weigh(arrays)  # Its words may have been prepared for comparison.
         self._make_room()
@@ -148,20 +148,20 @@ class AudienceIndexes:
         return await self._catch_up(scope, keys, versions)
 
     async def _catch_up(self, scope: Scope, keys: Sequence[Key], versions: Sequence[int] = ()) -> bool:
-        held = [arrays for key in keys if (arrays := self._held.get(key)) is not None]
+        ready = [arrays for key in keys if (arrays := self._held.get(key)) is not None]
         async with contextlib.AsyncExitStack() as locks:
-            locks.enter_context(_in_use(held))
-            for arrays in held:
+            locks.enter_context(_in_use(ready))
+            for arrays in ready:
                 await locks.enter_async_context(arrays.lock)
-            if any(arrays.dropped for arrays in held):
+            if any(arrays.dropped for arrays in ready):
                 return False
-            if versions and versions != [arrays.index.version for arrays in held]:
-                return len(held) == len(keys)
+            if versions and versions != [arrays.index.version for arrays in ready]:
+                return len(ready) == len(keys)
             async with self._database.snapshot(scope) as tx:
                 self.know_spaces(scope, await store.open_spaces(tx))
-                names = [arrays.index.audience for arrays in held]
+                names = [arrays.index.audience for arrays in ready]
                 sequence, states = await store.index_state(tx, names, self._model, self._dimensions)
-                for arrays in held:
+                for arrays in ready:
                     current = False
                     try:
                         current = await self._apply(tx, arrays, states[arrays.index.audience], sequence)
@@ -171,7 +171,7 @@ class AudienceIndexes:
                         elif not arrays.dropped:
                             self._weigh(arrays)
             self._make_room()
-        return len(held) == len(keys) and not any(arrays.dropped for arrays in held)
+        return len(ready) == len(keys) and not any(arrays.dropped for arrays in ready)
 
     def forget(self, tenant_id: str) -> None:
         """Drop what is held of a tenant, after an erasure."""

@@ -133,16 +133,16 @@ class Rows:
 
     def and_those(self, *others: Rows) -> Rows:
         """Return these rows and those of others, in their order."""
-        parts = [self, *(each for each in others if len(each))]
+        parts = [self, *(part for part in others if len(part))]
         if len(parts) == 1:
             return self
         return Rows(
-            joined([each.table for each in parts]),
-            np.concatenate([each.positions for each in parts]),
-            np.concatenate([each.sentences for each in parts]),
-            np.concatenate([each.has_vector for each in parts]),
-            np.concatenate([each.tokens for each in parts]),
-            [opening for each in parts for opening in each.openings],
+            joined([part.table for part in parts]),
+            np.concatenate([part.positions for part in parts]),
+            np.concatenate([part.sentences for part in parts]),
+            np.concatenate([part.has_vector for part in parts]),
+            np.concatenate([part.tokens for part in parts]),
+            [opening for part in parts for opening in part.openings],
         )
 
     def statements(self, positions: Sequence[int]) -> list[int]:

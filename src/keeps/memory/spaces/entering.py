@@ -39,16 +39,16 @@ def in_spaces(spaces: SpaceService, served: EndpointHandler) -> Handler:
 def _entered(scope: Scope, body: BaseModel) -> tuple[Scope, BaseModel]:
     """Return the scope of the space that a body names, and the body without it."""
     items: list[BaseModel] = getattr(body, ITEMS, None) or []
-    named = {getattr(each, "space", None) for each in (items or [body])}
-    if named == {None}:
+    spaces = {getattr(item, "space", None) for item in (items or [body])}
+    if spaces == {None}:
         return scope, body
-    if len(named) > 1:
+    if len(spaces) > 1:
         raise ValidationFailedError("space: all items of a batch go into one space, or none")
-    if scope.space_id is not None and named != {scope.space_id}:
+    if scope.space_id is not None and spaces != {scope.space_id}:
         raise ValidationFailedError("space: the call already works in another space")
-    space_id = str(named.pop())
+    space_id = str(spaces.pop())
     if items:
-        body = body.model_copy(update={ITEMS: type(getattr(body, ITEMS))(_without(each) for each in items)})
+        body = body.model_copy(update={ITEMS: type(getattr(body, ITEMS))(_without(item) for item in items)})
     return (scope if scope.space_id else in_space(scope, space_id)), body if items else _without(body)
 
 

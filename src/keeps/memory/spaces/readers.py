@@ -1,4 +1,4 @@
-"""Who may read a memory, and why."""
+"""The readers of a memory, and why they may read it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReaderService:
                 raise NotFoundError(f"no memory {memory_id}")
             space_id = space_of(memory.user_id)
             members = [] if space_id is None else await store.members(tx, space_id)
-            known = await keys.keys(tx) if permits(scope, "admin") else []
+            api_keys = await keys.keys(tx) if permits(scope, "admin") else []
         readers = [
             MemoryReader(
                 reader_type=member.member_type,
@@ -54,7 +54,7 @@ class ReaderService:
         users = {reader.reader_id for reader in readers if reader.reader_type == "user"}
         agents = {reader.reader_id for reader in readers if reader.reader_type == "agent"}
         shared = any(reader.reader_type == "tenant" for reader in readers)
-        for key in known:
+        for key in api_keys:
             if key.revoked_at is None and (key.expires_at is None or key.expires_at > now):
                 why = _why(key, memory, users, agents, shared=shared)
                 if why is not None:

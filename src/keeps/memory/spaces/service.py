@@ -20,11 +20,11 @@ from keeps_client.models import Deleted, ErasureReceipt, Space, SpaceDetail, Spa
 from keeps_client.models.spaces import MOST_MEMBERS, Membership, MemberType, NewSpace, SpaceChange
 
 
-async def _given(tx: Tx, stored: JsonValue) -> Space:
+async def _read_again(tx: Tx, stored: JsonValue) -> Space:
     return await _space(tx, str(stored))
 
 
-_SPACE: Answer[Space] = Answer(lambda space: StoredAnswer(space.space_id, [f"space:{space.space_id}"]), _given)
+_SPACE: Answer[Space] = Answer(lambda space: StoredAnswer(space.space_id, [f"space:{space.space_id}"]), _read_again)
 _MEMBER = plain(SpaceMember)
 _DONE = plain(bool)
 
@@ -111,9 +111,11 @@ class SpaceService:
         async for attempt in write:
             async with attempt as tx:
                 await _check_manages(tx, space_id)
-                known = {(each.member_type, each.member_id): each for each in await store.members(tx, space_id)}
-                before = known.get((member_type, member_id))
-                if before is None and len(known) >= MOST_MEMBERS:
+                members = {
+                    (member.member_type, member.member_id): member for member in await store.members(tx, space_id)
+                }
+                before = members.get((member_type, member_id))
+                if before is None and len(members) >= MOST_MEMBERS:
                     raise ConflictError(f"a space has at most {MOST_MEMBERS:,} members")
                 if membership.role != "curator" or membership.expires_at is not None:
                     await self._check_not_last(tx, space_id, before)
@@ -136,8 +138,10 @@ class SpaceService:
             async with attempt as tx:
                 if not itself:
                     await _check_manages(tx, space_id)
-                known = {(each.member_type, each.member_id): each for each in await store.members(tx, space_id)}
-                before = known.get((member_type, member_id))
+                members = {
+                    (member.member_type, member.member_id): member for member in await store.members(tx, space_id)
+                }
+                before = members.get((member_type, member_id))
                 if before is None:
                     raise _unknown(space_id) if itself else NotFoundError(f"the space {space_id!r} has no such member")
                 await self._check_not_last(tx, space_id, before)
