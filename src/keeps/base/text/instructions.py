@@ -1,0 +1,414 @@
+"""Recognise text that gives instructions to a model. Pure, in linear time.
+
+Each sentence is read as words with senses (`instruction_words`). A rule asks for a combination of senses that an
+instruction to a model has and other sentences seldom have: leave aside the orders given before, give away what only the
+model sees, become something without limits, act without asking, keep it from the user. A verb counts only where it is
+an order: at the start of a clause. What a sentence quotes and reports is not its own order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+
+from keeps.base.text.encoded_text import decoded_texts, other_readings
+from keeps.base.text.hidden_text import is_reversed, seen_text
+from keeps.base.text.instruction_words import Sense, sense_of, senses_without_spaces
+
+MOST_CHARACTERS = 50_000
+ENOUGH = 1.0
+"""Weight of two sentences in a row from which they are an instruction."""
+_GAP = re.compile(r"(?<=[.!?؟])\s+|\n+|(?<=[。！？])")
+_LONGEST = 400
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[,:;()\[\]>/—–]")
+_QUOTED = re.compile(r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|«[^»\n]{1,300}»|「[^」\n]{1,300}」|`[^`\n]{1,200}`")
+_REPORTS = re.compile(
+    r"\b(?:such as|like|e\.g|for example|for instance|example|examples|quote[ds]?|cites?|attacks?|attackers?|articles?"
+    r"|papers?|sentences?|says?|said|wrote|read|reads|answered|asked|showed|shows|shown|claims?|reports?|describes?"
+    r"|lists?|contains?|contained|called|named|phrases?|texts?|comments?|mails?|messages?|whispered|shouted|test"
+    r"|angriff|beispiel|satz|artikel|ataque|ejemplo|frase|exemple|attaque|phrase|artículo|informe)\b|攻撃|という|例|攻击|هجوم",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"https?://|[\w.+-]{1,64}@[\w-]{1,63}\.\w{2}|www\.", re.IGNORECASE)
+_MARKUP = re.compile(
+    r"<\|?/?(?:im_start|im_end|system|assistant|endoftext|start_header_id|eot_id)\|?>|\[/?inst\]|<</?sys>>"
+    r"|(?:^|\n)#{2,4} ?(?:instruction|system|new task)s?\b ?:?",
+    re.IGNORECASE,
+)
+_ROLE = re.compile(
+    r"(?:^|\n)\W{0,4}(?:system|admin|administrator|operator|root|developer)\b[\w ]{0,30}?\]? ?[:\]]", re.IGNORECASE
+)
+_ANSWERED = re.compile(r"(?:^|\n)\W{0,3}(?:assistant|ai|bot) ?:", re.IGNORECASE)
+_ASKED = re.compile(r"(?:^|\n)\W{0,3}(?:user|human|you) ?:", re.IGNORECASE)
+_END_OF_DATA = re.compile(
+    r"\b(?:end|start|beginning) of (?:the )?(?:document|context|page|data|user input|conversation|untrusted)", re.IGNORECASE
+)
+_TO_MODELS = re.compile(
+    r"\b(?:(?:instructions?|notes?|messages?|notice|attention|hint|orders?|directives?|info|hinweis|anweisung|nota|mensaje"
+    r"|message|note)\b[\w ]{0,20} (?:to|for|an|für|para|pour|al|a) (?:the |all |any |every |den |die |alle |el |la |los"
+    r" |l['’]|les )?(?:ai|assistants?|models?|agents?|bots?|chatbots?|llms?|language models?|assistenten?|ki|asistentes?"
+    r"|modelos?|ia)"
+    r"|(?:dear|hey|attention|achtung|atención) (?:ai|assistant|model|agent|bot|llm|chatbot|ki|ia)s?)\b",
+    re.IGNORECASE,
+)
+_SHELL = re.compile(
+    r"\brm -rf? ?[~/*]|\b(?:curl|wget)\b[^\n|]{0,200}\| ?(?:sudo )?(?:ba|z)?sh\b|\bdrop (?:table|database)\b|\bsudo \w"
+    r"|\bdel /[sq]\b|\bformat c:|\bchmod 777\b|\bmkfs\b",
+    re.IGNORECASE,
+)
+_ENCODED = re.compile(
+    r"\b(?:base ?64|rot ?13|hex(?:adecimal)?|decode|decodes?|decrypt|encrypted|cipher|first letters? of)\b", re.IGNORECASE
+)
+_CARRY_OUT = re.compile(
+    r"\b(?:follow|obey|carry out|do what|execute|apply|perform|act on|run|befolge|ejecuta|exécute|выполни)\b", re.IGNORECASE
+)
+_FROM_NOW_ON = re.compile(
+    r"\bfrom (?:this moment|this point|now|here)\b|\bas of now\b|\bhenceforth\b|\bab (?:jetzt|sofort)\b|\bvon nun an\b"
+    r"|\b(?:a partir de|desde) (?:ahora|agora)\b|\bà partir de maintenant\b|\bdésormais\b|\bd'ora in poi\b"
+    r"|с этого момента|отныне|从现在|今から|これから|من الآن|지금부터",
+    re.IGNORECASE,
+)
+_OBEYS = re.compile(
+    r"\b(?:every|any|all|each) (?:orders?|commands?|requests?)\b|\bwithout (?:question|hesitation|comment)\b|\bnever (?:refuse"
+    r"|warn|decline|question)\w{0,2}\b|\b(?:obey|comply|do anything)\b|\banything now\b",
+    re.IGNORECASE,
+)
+_OBEY_THIS = re.compile(
+    r"\b(?:follow|obey|heed|execute|befolge|sigue|obedece|suis|segui|siga)\b[\w ]{0,20}\b(?:this|these|below|here|following|document"
+    r"|page|text|diese\w{0,2}|folgende\w{0,2}|esta|este|ce|cette|questo|queste)\b",
+    re.IGNORECASE,
+)
+_THE_USER = re.compile(
+    r"\b(?:the )?(?:person|human|people|one)s? (?:you|that you|who you)\b|\bwhoever (?:you|asks)|\byour (?:users?|owner|human"
+    r"|principal|boss)\b|\b(?:the )?(?:reader|account holder)\b",
+    re.IGNORECASE,
+)
+_MOMENT = re.compile(
+    r"\b(?:next time|as soon as|every time|each time|wait (?:until|for)|after \w{1,10} (?:messages|turns|minutes|days))\b"
+    r"|\bnächstes? mal\b|\bla próxima vez\b|\bla prochaine fois\b|\bla prossima volta\b|\bв следующий раз\b|下次|次に",
+    re.IGNORECASE,
+)
+_COMES_UP = re.compile(
+    r"\b(?:asks?|asked|says?|mentions?|mentioned|appears?|comes up|requests?|requested|wants|inquires?|talks? about|fragt|erwähnt"
+    r"|sagt|pregunta|pregunte|menciona|mencione|dice|diga|demande|mentionne|dit|chiede|pergunta|pergunte|спрос\w{1,4}|спрашив\w{1,4})\b",
+    re.IGNORECASE,
+)
+_SUCCESS = re.compile(
+    r"\b(?:success\w{0,5}|succeeded|nothing (?:was )?(?:found|happened)|all (?:is )?(?:fine|good|well)|erfolg\w{0,5}|éxito|succès"
+    r"|successo|sucesso|успе\w{1,5}|completed?|done)\b|成功",
+    re.IGNORECASE,
+)
+_ONLY = re.compile(
+    r"\b(?:only|sole|most|authoritative|trusted|official|best|preferred) (?:reliable |trusted |trustworthy |safe |official )?"
+    r"(?:source|site|provider|vendor|shop|company|answer|authority|expert)s?\b|\bas (?:trusted|safe|authoritative|verified)\b",
+    re.IGNORECASE,
+)
+_LEAKING_IMAGE = re.compile(r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{1,300}[?&][\w-]{1,30}=(?:[A-Z_]{4,40}|[{<$%\[])")
+_AGREED = re.compile(r"\b(?:yes|i)\b[^.\n]{0,40}\b(?:confirm|agree|approve|consent|go ahead|allow)", re.IGNORECASE)
+_MONEY = re.compile(
+    r"\biban\b|\bbank\b|\btransfer\b|\b\d[\d.,]{0,12} ?(?:€|\$|euros?|dollars?|usd|eur|btc|pounds?)|[€$£] ?\d|\b(?:account number|wallet|payments?"
+    r"|invoices?|refund|money|überweisung|rechnung|transferencia|virement|gift cards?)\b",
+    re.IGNORECASE,
+)
+_IMPERATIVES = Sense.OVERRIDE | Sense.SEND | Sense.CONFIRM | Sense.TELL | Sense.DO | Sense.SAY | Sense.KEEP | Sense.BECOME
+_OPENERS = frozenset(
+    "please and then now just also always never so but or instead first next finally quickly silently secretly quietly"
+    " immediately must should shall will to you bitte dann und jetzt immer nur por favor siempre y ahora luego"
+    " s'il vous plaît toujours et maintenant puis per favore sempre e adesso ; , : — – ( ) > / [ ]".split()
+)
+_NARRATORS = frozenset(
+    "he she they it him her them who we i wants wanted tries tried used able how way which can could may might"
+    " would".split()
+)
+_SECOND_PERSON = frozenset("you your you're yourself du dein deine deinen deiner bist tú tu tus te eres vosotros você seu sua ты вы твой vous votre ton ta tes".split())
+_FIRST_PERSON = frozenset("i my me mine i'm i've i'll ich mein meine mir mich yo mi mis je mon ma mes".split())
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One sentence: its words, what they may mean, and those of its verbs that are orders."""
+
+    text: str
+    words: list[str]
+    senses: list[Sense]
+    all: Sense
+    ordered: Sense = Sense.NONE
+    spaceless: bool = False
+    places: dict[Sense, int] = field(default_factory=dict[Sense, int])
+
+    def has(self, *senses: Sense) -> bool:
+        return all(self.all & sense for sense in senses)
+
+    def orders(self, sense: Sense) -> bool:
+        return bool(self.ordered & sense)
+
+    def speaks_to(self, person: frozenset[str]) -> bool:
+        """Return whether a sentence has one of the pronouns."""
+        return not person.isdisjoint(self.words)
+
+    def near(self, one: Sense, other: Sense, apart: int) -> bool:
+        """Return whether words of two senses stand within some words of each other."""
+        if self.spaceless:
+            return self.has(one, other)
+        ones = [place for place, sense in enumerate(self.senses) if sense & one]
+        others = [place for place, sense in enumerate(self.senses) if sense & other]
+        return any(0 < abs(first - second) <= apart for first in ones for second in others)
+
+    def follows(self, one: Sense, other: Sense, apart: int) -> bool:
+        """Return whether a word of the second sense follows one of the first within some words."""
+        if self.spaceless:
+            return self.has(one, other)
+        ones = [place for place, sense in enumerate(self.senses) if sense & one]
+        return any(
+            sense & other for place in ones for sense in self.senses[place + 1 : place + 1 + apart]
+        )
+
+
+def gives_instructions(text: str) -> bool:
+    """Return whether a text gives instructions to a model, openly, hidden or encoded."""
+    text = text[:MOST_CHARACTERS]
+    seen = seen_text(text)
+    if _weight(seen) >= ENOUGH:
+        return True
+    readings = [*other_readings(seen), *decoded_texts(seen)]
+    if is_reversed(text):
+        readings.append(seen[::-1])
+    return any(_weight(reading) >= ENOUGH for reading in readings)
+
+
+def _weight(text: str) -> float:
+    """Return the greatest weight of two sentences in a row."""
+    best = before = _of_whole(text)
+    for sentence in _sentences(text):
+        weight = _of_sentence(_read(sentence))
+        best = max(best, weight, before + weight)
+        if best >= ENOUGH:
+            return best
+        before = weight
+    return best
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for sentence in _GAP.split(text):
+        for start in range(0, len(sentence), _LONGEST):
+            part = sentence[start : start + _LONGEST].strip()
+            if len(part) >= 4:
+                yield part
+
+
+def _of_whole(text: str) -> float:
+    """Return the weight of what stands outside sentences: markup of chats, and roles."""
+    outside = _QUOTED.sub(" ", text)
+    weight = 0.0
+    if _MARKUP.search(outside) is not None:
+        weight += 1.0
+    if _END_OF_DATA.search(outside) is not None:
+        weight += 0.5
+    if _ROLE.search(outside) is not None:
+        weight += 0.4
+    if _ANSWERED.search(outside) is not None and _ASKED.search(outside) is not None:
+        weight += 1.0 if _AGREED.search(outside) is not None else 0.4
+    if _LEAKING_IMAGE.search(text) is not None:
+        weight += 1.0
+    if _ENCODED.search(outside) is not None and _CARRY_OUT.search(outside) is not None:
+        weight += 1.0
+    if "ignoreall" in text or "previousinstructions" in text or "systemprompt" in text.casefold().split():
+        weight += 1.0
+    return weight
+
+
+def _read(sentence: str) -> _Reading:
+    plain = sentence.casefold().replace("’", "'")
+    rest = _QUOTED.sub(" ", plain)
+    if rest != plain and len(_WORD.findall(rest)) >= 3 and _REPORTS.search(rest) is not None:
+        plain = rest
+    words = _WORD.findall(plain)
+    senses = [sense_of(word) for word in words]
+    anywhere = senses_without_spaces(plain)
+    if _THE_USER.search(plain) is not None:
+        anywhere |= Sense.USER
+    reading = _Reading(plain, words, senses, reduce(or_, senses, anywhere), spaceless=bool(anywhere & ~Sense.USER))
+    reading.ordered = _ordered(words, senses) | (anywhere & _IMPERATIVES)
+    return reading
+
+
+def _ordered(words: Sequence[str], senses: Sequence[Sense]) -> Sense:
+    """Return the senses of the verbs that are orders: at the start of a clause, after "please", "you must", "and"."""
+    ordered = Sense.NONE
+    for place, sense in enumerate(senses):
+        if not sense & _IMPERATIVES:
+            continue
+        before = words[place - 1] if place else ""
+        named = place < 3 and bool(senses[place - 1] & Sense.MODEL)
+        if place and before not in _OPENERS and not named and not senses[place - 1] & Sense.NOT:
+            continue
+        if before == "to" and (place < 2 or words[place - 2] not in ("are", "is", "need", "have", "required", "supposed")):
+            continue
+        if before in ("and", "or", ",", "then") and _NARRATORS.intersection(words[max(0, place - 8) : place - 1]):
+            continue
+        if before in ("never", "always", "will", "should", "must") and place > 1 and words[place - 2] in _NARRATORS - {"it"}:
+            continue
+        ordered |= sense
+    return ordered
+
+
+def _of_sentence(reading: _Reading) -> float:
+    """Return how much a sentence looks like an instruction to a model."""
+    if len(reading.words) < 2 and not reading.spaceless:
+        return 0.0
+    *_, second, first = sorted(rule(reading) for rule in _RULES)
+    return first + second / 2
+
+
+def _leaves_orders_aside(reading: _Reading) -> float:
+    yours = reading.speaks_to(_SECOND_PERSON)
+    if reading.speaks_to(_FIRST_PERSON):
+        return 0.0
+    if reading.orders(Sense.OVERRIDE) and reading.follows(Sense.OVERRIDE, Sense.ORDERS, 9):
+        return 1.0 if yours or reading.has(Sense.PRIOR) else 0.5
+    if reading.orders(Sense.OVERRIDE) and reading.near(Sense.OVERRIDE, Sense.PRIOR, 3) and "told" in reading.words:
+        return 1.0
+    if reading.has(Sense.VOID, Sense.ORDERS, Sense.PRIOR) and reading.near(Sense.VOID, Sense.ORDERS, 6):
+        return 1.0 if yours else 0.8
+    return 0.3 if _OBEY_THIS.search(reading.text) is not None else 0.0
+
+
+def _gives_away(reading: _Reading) -> float:
+    if not reading.orders(Sense.SEND) and not (reading.orders(Sense.DO | Sense.KEEP) and reading.has(Sense.SEND)):
+        return 0.0
+    inner = reading.near(Sense.SEND, Sense.INNER, 10)
+    secret = reading.near(Sense.SEND, Sense.SECRET, 10)
+    private = reading.has(Sense.USER) and reading.near(Sense.SEND, Sense.PRIVATE, 8)
+    address = _ADDRESS.search(reading.text) is not None
+    if not (inner or secret or private) or (reading.speaks_to(_FIRST_PERSON) and not address):
+        return 0.0
+    if inner and ("system prompt" in reading.text or "hidden instructions" in reading.text):
+        return 1.0
+    yours = reading.speaks_to(_SECOND_PERSON)
+    untold = reading.near(Sense.NOT, Sense.TELL | Sense.CONFIRM, 4)
+    return (
+        0.4
+        + 0.5 * address
+        + 0.6 * reading.has(Sense.USER)
+        + 0.3 * (yours and not (private or address and not inner and not secret))
+        + 0.4 * (inner and (secret or reading.has(Sense.SECRET)))
+        + 0.2 * reading.has(Sense.PRIOR)
+        + 0.6 * untold
+    )
+
+
+def _becomes_free(reading: _Reading) -> float:
+    you = reading.speaks_to(_SECOND_PERSON)
+    becomes = reading.orders(Sense.BECOME) or (you and reading.has(Sense.BECOME)) or (reading.spaceless and reading.has(Sense.BECOME))
+    from_now_on = _FROM_NOW_ON.search(reading.text) is not None
+    limitless = reading.has(Sense.FREE) or reading.near(Sense.NOT, Sense.LIMIT, 4) or _OBEYS.search(reading.text) is not None
+    if "mode" in reading.words:
+        return 0.6 if limitless else 0.5 if reading.orders(Sense.BECOME | Sense.DO) and "developer" in reading.words else 0.0
+    if not (becomes or (from_now_on and you)):
+        return 0.0
+    if limitless:
+        return 1.0
+    if not you or reading.speaks_to(_FIRST_PERSON):
+        return 0.0
+    return 0.4 + 0.3 * from_now_on + 0.3 * reading.has(Sense.MODEL) + 0.3 * reading.has(Sense.CONFIRM)
+
+
+def _acts_without_asking(reading: _Reading) -> float:
+    if reading.speaks_to(_FIRST_PERSON):
+        return 0.0
+    acts = reading.orders(Sense.DO | Sense.SEND) or bool({"skip", "proceed"}.intersection(reading.words))
+    unasked = reading.near(Sense.NOT, Sense.CONFIRM, 4) or ("skip" in reading.words and reading.has(Sense.CONFIRM | Sense.GUARD))
+    if acts and (unasked or (reading.has(Sense.USER) and "behalf" in reading.words)):
+        return 1.0
+    shell = _SHELL.search(reading.text) is not None
+    if shell and reading.orders(Sense.DO | Sense.SAY):
+        return 1.0 if reading.has(Sense.SAY | Sense.TOOL) else 0.7
+    if reading.orders(Sense.DO) and "yourself" in reading.words:
+        return 1.0 if reading.has(Sense.CONFIRM) else 0.6
+    if reading.orders(Sense.DO) and reading.near(Sense.DO, Sense.TOOL, 8):
+        yours = reading.speaks_to(_SECOND_PERSON)
+        risky = bool(_MONEY.search(reading.text)) or reading.has(Sense.MODEL) or shell
+        return 1.0 if risky else 0.8 if yours and _ADDRESS.search(reading.text) else 0.5 if yours or reading.has(Sense.PRIOR) else 0.2
+    return 0.0
+
+
+def _reports_success(reading: _Reading) -> float:
+    """Ask for a report of something that need not be true."""
+    says = reading.orders(Sense.SAY | Sense.CONFIRM) or reading.near(Sense.CONFIRM, Sense.DO, 12)
+    acts = reading.orders(Sense.DO)
+    return 0.7 if acts and says and _SUCCESS.search(reading.text) is not None else 0.0
+
+
+def _keeps_it_from_the_user(reading: _Reading) -> float:
+    untold = reading.near(Sense.NOT, Sense.TELL, 3) or ("secret" in reading.words and reading.orders(Sense.KEEP))
+    if not untold or not reading.ordered or reading.speaks_to(_FIRST_PERSON):
+        return 0.0
+    return 1.0 if reading.has(Sense.USER) else 0.7 if reading.has(Sense.MODEL) else 0.3
+
+
+def _waits_for_a_moment(reading: _Reading) -> float:
+    waits = reading.has(Sense.TRIGGER) or _MOMENT.search(reading.text) is not None
+    does = reading.orders(Sense.SAY | Sense.DO | Sense.SEND | Sense.CONFIRM)
+    if not waits or not does or reading.speaks_to(_FIRST_PERSON):
+        return 0.0
+    asked = _COMES_UP.search(reading.text) is not None or reading.spaceless
+    anyone = bool({"anyone", "someone", "anybody", "somebody", "people"}.intersection(reading.words))
+    about = reading.has(Sense.USER) or anyone or ("asked" in reading.words and "you" in reading.words)
+    risky = bool(_MONEY.search(reading.text)) or reading.has(Sense.SECRET | Sense.TOOL) or reading.near(Sense.NOT, Sense.SAY, 4)
+    if about:
+        return 1.0 if asked or risky else 0.6
+    return (0.7 if asked else 0.2) + 0.3 * risky
+
+
+def _asks_for_secrets(reading: _Reading) -> float:
+    asks = reading.orders(Sense.CONFIRM) and reading.has(Sense.USER) and reading.near(Sense.CONFIRM, Sense.SECRET, 10)
+    return 0.7 if asks and not reading.speaks_to(_FIRST_PERSON) else 0.0
+
+
+def _plants_a_memory(reading: _Reading) -> float:
+    if not reading.orders(Sense.KEEP) or reading.speaks_to(_FIRST_PERSON):
+        return 0.0
+    about = reading.has(Sense.USER)
+    claims = reading.has(Sense.CONSENT) or reading.has(Sense.GUARD) or _ONLY.search(reading.text) is not None
+    claims = claims or _MONEY.search(reading.text) is not None
+    yours = reading.speaks_to(_SECOND_PERSON) or reading.has(Sense.LASTING) or reading.spaceless
+    if reading.has(Sense.MEMORY) and yours:
+        return 1.0 if about or claims else 0.8
+    if claims and (about or reading.has(Sense.LASTING)):
+        return 1.0
+    return 0.6 if about and reading.has(Sense.LASTING) else 0.4 if about else 0.0
+
+
+def _claims_consent(reading: _Reading) -> float:
+    """Say that the user agreed to something that removes a check."""
+    if not reading.near(Sense.USER, Sense.CONSENT, 5):
+        return 0.0
+    removes = reading.has(Sense.GUARD) or _MONEY.search(reading.text) is not None or reading.has(Sense.PRIOR)
+    return 0.5 if removes else 0.2
+
+
+def _speaks_to_models(reading: _Reading) -> float:
+    if _TO_MODELS.search(reading.text) is not None:
+        return 1.0 if reading.ordered else 0.7
+    if len(reading.words) > 2 and reading.senses[0] & Sense.MODEL and reading.words[1] in (",", ":"):
+        return 1.0 if reading.orders(Sense.DO | Sense.SEND | Sense.OVERRIDE | Sense.SAY) else 0.3
+    must = bool({"must", "shall", "should"}.intersection(reading.words)) or "is to" in reading.text or "are to" in reading.text
+    return 0.5 if must and reading.has(Sense.MODEL) else 0.0
+
+
+_RULES = (
+    _leaves_orders_aside,
+    _gives_away,
+    _becomes_free,
+    _acts_without_asking,
+    _reports_success,
+    _keeps_it_from_the_user,
+    _asks_for_secrets,
+    _waits_for_a_moment,
+    _plants_a_memory,
+    _claims_consent,
+    _speaks_to_models,
+)
