@@ -14,7 +14,7 @@ TEXTS = (
     "The user prefers short answers.",
     " blanks around \n",
     "e\u0301 is not \u00e9, nor ｅ",
-    "שלום \u202eabc\u202c עולם",
+    "שלום \u202babc\u202c עולם",
     "👩‍👩‍👧‍👦 and 🏴󠁧󠁢󠁳󠁣󠁴󠁿",
     "zero\u200bwidth\ufeff and \u2028 lines \u2029",
     "not NUL: \\u0000 \\x00 %00",

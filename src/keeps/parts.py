@@ -6,6 +6,7 @@ from keeps.memory.context.part import PART as CONTEXT
 from keeps.memory.conversations.part import PART as CONVERSATIONS
 from keeps.memory.federated.part import PART as FEDERATED
 from keeps.memory.graph.part import PART as GRAPH
+from keeps.memory.inbox.part import PART as INBOX
 from keeps.memory.indexing.part import PART as INDEXING
 from keeps.memory.insights.part import PART as INSIGHTS
 from keeps.memory.jobs.part import PART as JOBS
@@ -45,6 +46,7 @@ PARTS: tuple[Part, ...] = (
     GRAPH,
     PROVIDERS,
     OPERATIONS,
+    INBOX,
     CONVERSATIONS,
     CONTEXT,
     EVENTS,

@@ -15,6 +15,7 @@ from keeps_client._sync.events import Events
 from keeps_client._sync.folders import Folders
 from keeps_client._sync.graph import Graph
 from keeps_client._sync.groups import GROUPS, Group, State, methods_of
+from keeps_client._sync.inbox import Inbox
 from keeps_client._sync.knowledge import Knowledge
 from keeps_client._sync.memories import Memories
 from keeps_client._sync.operations import Operations
@@ -35,6 +36,7 @@ class Memory(
     Events,
     Providers,
     Operations,
+    Inbox,
     Requests,
 ):
     """All methods of a user. `admin` has those of an administrator.

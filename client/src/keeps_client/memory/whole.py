@@ -14,6 +14,7 @@ from keeps_client.memory.events import Events
 from keeps_client.memory.folders import Folders
 from keeps_client.memory.graph import Graph
 from keeps_client.memory.groups import GROUPS, Group, State, methods_of
+from keeps_client.memory.inbox import Inbox
 from keeps_client.memory.knowledge import Knowledge
 from keeps_client.memory.memories import Memories
 from keeps_client.memory.operations import Operations
@@ -34,6 +35,7 @@ class Memory(
     Events,
     Providers,
     Operations,
+    Inbox,
     Requests,
 ):
     """All methods of a user. `admin` has those of an administrator.

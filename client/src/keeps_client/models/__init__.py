@@ -75,6 +75,7 @@ from keeps_client.models.graph import (
     Traversal,
     TraverseRequest,
 )
+from keeps_client.models.inbox import HeldIds, HeldMemory, InboxCount, SourceName, TrustedSource
 from keeps_client.models.insights import Insights, JunkAudit
 from keeps_client.models.items import (
     DeleteItem,
@@ -185,9 +186,12 @@ __all__ = [
     "Explanation",
     "Filters",
     "GetItem",
+    "HeldIds",
     "HeldJob",
+    "HeldMemory",
     "Hit",
     "ImportSummary",
+    "InboxCount",
     "Insights",
     "Item",
     "ItemBatch",
@@ -273,6 +277,7 @@ __all__ = [
     "SessionChange",
     "SessionNotes",
     "Source",
+    "SourceName",
     "SubTaskChange",
     "SweepItems",
     "TaskContext",
@@ -287,6 +292,7 @@ __all__ = [
     "TranscriptInfo",
     "Traversal",
     "TraverseRequest",
+    "TrustedSource",
     "Upserted",
     "UserNamespaces",
     "Verification",

@@ -24,7 +24,7 @@ from keeps_client.models.common import (
     Wire,
 )
 from keeps_client.models.events import Event
-from keeps_client.models.names import Name, Namespace, Tag
+from keeps_client.models.names import HeldFor, Name, Namespace, Tag
 from keeps_client.models.working import ExpectedVersion
 from keeps_client.values import MAX_CONTENT_CHARACTERS
 from keeps_client.values import Visibility as Visibility
@@ -35,7 +35,7 @@ Role = Literal["user", "assistant", "system", "tool"]
 ProcedureType = Literal["system_prompt", "few_shot_example"]
 MemoryOrder = Literal["created", "importance", "recency", "name"]
 IndexWhen = Literal["now", "later"]
-ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgotten", "restored"]
+ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgotten", "restored", "held"]
 
 Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]
 MAX_KEY_CHARACTERS = 255
@@ -64,7 +64,7 @@ class Memory(Wire):
     """One durable row: the content, its owner, the time it is true, and its lifetime.
 
     `valid_from` and `valid_to` say when the content was true in the world; `created_at` and `updated_at` when Keeps
-    stored it. `superseded_by` names the newer memory. `life` is set by `get`, `list` and `recall`.
+    stored it. `superseded_by` names the newer memory. `held_for`: why it waits in the inbox, where nothing finds it. `life` is set by `get`, `list` and `recall`.
     """
 
     memory_id: UUID
@@ -93,6 +93,7 @@ class Memory(Wire):
     expires_at: datetime | None = None
     archived_at: datetime | None = None
     deleted_at: datetime | None = None
+    held_for: HeldFor | None = None
     document_id: UUID | None = None
     version: int
     created_at: datetime
@@ -171,7 +172,7 @@ class MemoryChange(Wire):
 class Receipt(Wire):
     """The result of one write.
 
-    `unchanged`: it already existed. `superseded`: it was stored as an older version, because a newer one exists.
+    `unchanged`: it already existed. `held`: it waits in the inbox until somebody approves it. `superseded`: it was stored as an older version, because a newer one exists.
     `event_id` names the event that records it (None when nothing changed); `indexed` says whether the vector is stored,
     too: if not, recall matches only its words until the index catches up. `providers`: those that deleted the forgotten
     memory; `failed_providers`: read-only ones that still have it. `remains_in`: the source message of a forgotten fact,

@@ -24,7 +24,9 @@ ENOUGH = 1.0
 _GAP = re.compile(r"(?<=[.!?؟])\s+|\n+|(?<=[。！？])")
 _LONGEST = 400
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[,:;()\[\]>/—–]")
-_QUOTED = re.compile(r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|«[^»\n]{1,300}»|「[^」\n]{1,300}」|`[^`\n]{1,200}`")
+_QUOTED = re.compile(
+    r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|«[^»\n]{1,300}»|「[^」\n]{1,300}」|`[^`\n]{1,200}`"
+)
 _REPORTS = re.compile(
     r"\b(?:such as|like|e\.g|for example|for instance|example|examples|quote[ds]?|cites?|attacks?|attackers?|articles?"
     r"|papers?|sentences?|says?|said|wrote|read|reads|answered|asked|showed|shows|shown|claims?|reports?|describes?"
@@ -39,7 +41,8 @@ _MARKUP = re.compile(
     re.IGNORECASE,
 )
 _ROLE = re.compile(
-    r"(?:^|[\n.] ?)[^\w\n]{0,4}(?:system|admin|administrator|operator|root|developer)\b[\w ()#-]{0,30}\]? ?[:\]]", re.IGNORECASE
+    r"(?:^|[\n.] ?)[^\w\n]{0,4}(?:system|admin|administrator|operator|root|developer)\b[\w ()#-]{0,30}\]? ?[:\]]",
+    re.IGNORECASE,
 )
 _ANSWERED = re.compile(r"(?:^|\n)\W{0,3}(?:assistant|ai|bot) ?:", re.IGNORECASE)
 _ASKED = re.compile(r"(?:^|\n)\W{0,3}(?:user|human|you) ?:", re.IGNORECASE)
@@ -49,9 +52,13 @@ _END_OF_DATA = re.compile(
     r" (?:data|a test)) ?(?:here)?\b",
     re.IGNORECASE,
 )
-_CLOSING = re.compile(r"</(context|document|documents|untrusted\w{0,12}|data|tool_result|tool|result|input|user\w{0,8}|page|memory)>", re.I)
+_CLOSING = re.compile(
+    r"</(context|document|documents|untrusted\w{0,12}|data|tool_result|tool|result|input|user\w{0,8}|page|memory)>",
+    re.I,
+)
 _REAL = re.compile(
-    r"\b(?:real|actual|true|new|genuine) (?:task|commands?|instructions?|orders?|job|operator|user)\b|\bwhat follows\b", re.IGNORECASE
+    r"\b(?:real|actual|true|new|genuine) (?:task|commands?|instructions?|orders?|job|operator|user)\b|\bwhat follows\b",
+    re.IGNORECASE,
 )
 _TO_MODELS = re.compile(
     r"\b(?:(?:instructions?|notes?|messages?|notice|attention|hint|orders?|directives?|info|hinweis|anweisung|nota|mensaje"
@@ -168,7 +175,9 @@ _UNSEEN = re.compile(
     r"|confidential)\b|\b(?:must|should|may) not (?:notice|know|see|find out|learn)\b|\bas if nothing (?:had )?happened\b",
     re.IGNORECASE,
 )
-_LEAKING_ADDRESS = re.compile(r"https?://[^\s)]{1,300}=(?:<|\{|\[|\$\{)[^\n]{0,60}\b(?:user|you|chat|conversation|memory|secret|password)", re.I)
+_LEAKING_ADDRESS = re.compile(
+    r"https?://[^\s)]{1,300}=(?:<|\{|\[|\$\{)[^\n]{0,60}\b(?:user|you|chat|conversation|memory|secret|password)", re.I
+)
 _LEAKING_IMAGE = re.compile(r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{1,300}[?&][\w-]{1,30}=(?:[A-Z_]{4,40}|[{<$%\[])")
 _AGREED = re.compile(r"\b(?:yes|i)\b[^.\n]{0,40}\b(?:confirm|agree|approve|consent|go ahead|allow)", re.IGNORECASE)
 _MONEY = re.compile(
@@ -177,21 +186,25 @@ _MONEY = re.compile(
     re.IGNORECASE,
 )
 _SMALL_I = re.compile(r"(?<![\w'’])i(?![\w'’])")
-_IMPERATIVES = Sense.OVERRIDE | Sense.SEND | Sense.CONFIRM | Sense.TELL | Sense.DO | Sense.SAY | Sense.KEEP | Sense.BECOME
+_IMPERATIVES = (
+    Sense.OVERRIDE | Sense.SEND | Sense.CONFIRM | Sense.TELL | Sense.DO | Sense.SAY | Sense.KEEP | Sense.BECOME
+)
 _EFFECTS = Sense.SEND | Sense.DO | Sense.SAY
 _OPENERS = frozenset(
     "please and then now just also always never so but or instead first next finally quickly silently secretly quietly"
     " immediately must should shall will to you bitte dann und jetzt immer nur por favor siempre y ahora luego"
     " s'il vous plaît toujours et maintenant puis per favore sempre e adesso ; , : — – ( ) > / [ ]".split()
 )
-_NARRATORS = frozenset(
-    "he she they we i who could might would".split()
-)
+_NARRATORS = frozenset("he she they we i who could might would".split())
 _NOUNS = frozenset("mail email post copy share print name note record book order change place load log".split())
 """Verbs that are nouns as often: they are orders only before an object."""
 _ANYONE = frozenset("anyone someone anybody somebody people jemand alguien quelqu'un qualcuno alguém кто-то".split())
-_OBJECTS = frozenset("the a an all every this that it them your my our their any each to me us no new these those that for".split())
-_SECOND_PERSON = frozenset("you deinem deines euch ihnen tuoi tuo sua seus your you're yourself du dein deine deinen deiner bist tú tu tus te eres vosotros você seu sua ты вы твой vous votre ton ta tes".split())
+_OBJECTS = frozenset(
+    "the a an all every this that it them your my our their any each to me us no new these those that for".split()
+)
+_SECOND_PERSON = frozenset(
+    "you deinem deines euch ihnen tuoi tuo sua seus your you're yourself du dein deine deinen deiner bist tú tu tus te eres vosotros você seu sua ты вы твой vous votre ton ta tes".split()
+)
 _FIRST_PERSON = frozenset("i my me mine i'm i've i'll ich mein meine mir mich yo mi mis je mon mes".split())
 
 
@@ -230,9 +243,7 @@ class _Reading:
         if self.spaceless:
             return self.has(one, other)
         ones = [place for place, sense in enumerate(self.senses) if sense & one]
-        return any(
-            sense & other for place in ones for sense in self.senses[place + 1 : place + 1 + apart]
-        )
+        return any(sense & other for place in ones for sense in self.senses[place + 1 : place + 1 + apart])
 
 
 def gives_instructions(text: str) -> bool:
@@ -320,15 +331,27 @@ def _ordered(words: Sequence[str], senses: Sequence[Sense]) -> Sense:
             continue
         before = words[place - 1] if place else ""
         named = place < 3 and bool(senses[place - 1] & Sense.MODEL)
-        if place and before not in _OPENERS and not before.endswith("ly") and not named and not senses[place - 1] & Sense.NOT:
+        if (
+            place
+            and before not in _OPENERS
+            and not before.endswith("ly")
+            and not named
+            and not senses[place - 1] & Sense.NOT
+        ):
             continue
-        if before == "to" and (place < 2 or words[place - 2] not in ("are", "is", "need", "have", "required", "supposed")):
+        if before == "to" and (
+            place < 2 or words[place - 2] not in ("are", "is", "need", "have", "required", "supposed")
+        ):
             continue
         if words[place] in _NOUNS and not _OBJECTS.intersection(words[place + 1 : place + 2]):
             continue
         if before in ("and", "or", "then") and _NARRATORS.intersection(words[max(0, place - 8) : place - 1]):
             continue
-        if before in ("never", "always", "will", "should", "must") and place > 1 and words[place - 2] in _NARRATORS - {"it"}:
+        if (
+            before in ("never", "always", "will", "should", "must")
+            and place > 1
+            and words[place - 2] in _NARRATORS - {"it"}
+        ):
             continue
         ordered |= sense
     return ordered
@@ -348,7 +371,7 @@ def _leaves_orders_aside(reading: _Reading) -> float:
         return 0.0
     aside = _SETS_ASIDE.search(reading.text) is not None
     if aside and reading.has(Sense.ORDERS):
-        return 1.0 if yours or reading.has(Sense.PRIOR) and not reading.has(Sense.USER) else 0.5
+        return 1.0 if yours or (reading.has(Sense.PRIOR) and not reading.has(Sense.USER)) else 0.5
     if reading.orders(Sense.OVERRIDE) and reading.follows(Sense.OVERRIDE, Sense.ORDERS, 9):
         return 1.0 if yours or reading.has(Sense.PRIOR) else 0.5
     if reading.orders(Sense.OVERRIDE) and reading.near(Sense.OVERRIDE, Sense.PRIOR, 3) and "told" in reading.words:
@@ -402,11 +425,19 @@ def _becomes_free(reading: _Reading) -> float:
     becomes = reading.orders(Sense.BECOME) or roleplay or (you and reading.has(Sense.BECOME | Sense.TURN))
     becomes = becomes or (reading.spaceless and reading.has(Sense.BECOME | Sense.TURN))
     from_now_on = _FROM_NOW_ON.search(reading.text) is not None
-    limitless = reading.has(Sense.FREE) or reading.near(Sense.NOT, Sense.LIMIT, 4) or _OBEYS.search(reading.text) is not None
+    limitless = (
+        reading.has(Sense.FREE) or reading.near(Sense.NOT, Sense.LIMIT, 4) or _OBEYS.search(reading.text) is not None
+    )
     limitless = limitless or (roleplay and reading.has(Sense.LIMIT))
     if "mode" in reading.words:
         switches = reading.orders(Sense.BECOME | Sense.DO) or you
-        return 0.7 if limitless else 0.5 if switches and {"developer", "god", "debug", "admin"}.intersection(reading.words) else 0.0
+        return (
+            0.7
+            if limitless
+            else 0.5
+            if switches and {"developer", "god", "debug", "admin"}.intersection(reading.words)
+            else 0.0
+        )
     if not (becomes or (from_now_on and (you or reading.has(Sense.MODEL)))) or reading.speaks_to(_FIRST_PERSON):
         return 0.0
     if limitless:
@@ -415,7 +446,14 @@ def _becomes_free(reading: _Reading) -> float:
     official = reading.orders(Sense.BECOME) and reading.has(Sense.CONSENT)
     if not you and not official:
         return 0.0
-    return 0.4 + 0.3 * from_now_on + 0.3 * reading.has(Sense.MODEL) + 0.3 * reading.has(Sense.CONFIRM) + 0.6 * untold + 0.6 * official
+    return (
+        0.4
+        + 0.3 * from_now_on
+        + 0.3 * reading.has(Sense.MODEL)
+        + 0.3 * reading.has(Sense.CONFIRM)
+        + 0.6 * untold
+        + 0.6 * official
+    )
 
 
 def _acts_without_asking(reading: _Reading) -> float:
@@ -436,7 +474,15 @@ def _acts_without_asking(reading: _Reading) -> float:
     if does and reading.near(Sense.DO, Sense.TOOL, 16):
         yours = reading.speaks_to(_SECOND_PERSON)
         risky = bool(_MONEY.search(reading.text) or _ACCOUNT.search(reading.text)) or reading.has(Sense.MODEL) or shell
-        return 1.0 if risky else 0.8 if yours and _ADDRESS.search(reading.text) else 0.5 if yours or reading.has(Sense.PRIOR) else 0.2
+        return (
+            1.0
+            if risky
+            else 0.8
+            if yours and _ADDRESS.search(reading.text)
+            else 0.5
+            if yours or reading.has(Sense.PRIOR)
+            else 0.2
+        )
     return 0.0
 
 
@@ -445,7 +491,9 @@ def _disables_guards(reading: _Reading) -> float:
     disables = _DISABLES.search(reading.text) is not None and reading.has(Sense.GUARD)
     if not disables or reading.speaks_to(_FIRST_PERSON):
         return 0.0
-    plural = {"checks", "confirmations", "warnings", "approvals", "alerts", "safeguards", "guardrails"}.intersection(reading.words)
+    plural = {"checks", "confirmations", "warnings", "approvals", "alerts", "safeguards", "guardrails"}.intersection(
+        reading.words
+    )
     return 0.8 if plural or reading.spaceless else 0.4
 
 
@@ -455,7 +503,11 @@ def _advertises(reading: _Reading) -> float:
     standing = _STANDING.search(reading.text) is not None or _FROM_NOW_ON.search(reading.text) is not None
     if not brings or reading.speaks_to(_FIRST_PERSON):
         return 0.0
-    return 0.4 * (_ADVERTISES.search(reading.text) is not None) + 0.4 * standing + 0.3 * (standing and reading.has(Sense.LASTING))
+    return (
+        0.4 * (_ADVERTISES.search(reading.text) is not None)
+        + 0.4 * standing
+        + 0.3 * (standing and reading.has(Sense.LASTING))
+    )
 
 
 def _reports_success(reading: _Reading) -> float:
@@ -488,7 +540,11 @@ def _waits_for_a_moment(reading: _Reading) -> float:
     asked = _COMES_UP.search(reading.text) is not None or reading.spaceless
     anyone = bool(_ANYONE.intersection(reading.words))
     about = reading.has(Sense.USER) or anyone or ("asked" in reading.words and "you" in reading.words)
-    risky = bool(_MONEY.search(reading.text)) or reading.has(Sense.SECRET | Sense.TOOL) or reading.near(Sense.NOT, Sense.SAY, 4)
+    risky = (
+        bool(_MONEY.search(reading.text))
+        or reading.has(Sense.SECRET | Sense.TOOL)
+        or reading.near(Sense.NOT, Sense.SAY, 4)
+    )
     if about:
         return 1.0 if asked or risky or (anyone and reading.orders(Sense.SAY)) else 0.6
     return (0.7 if asked else 0.2) + 0.3 * risky
@@ -528,7 +584,11 @@ def _speaks_to_models(reading: _Reading) -> float:
         return 1.0 if reading.ordered else 0.7
     if len(reading.words) > 2 and reading.senses[0] & Sense.MODEL and reading.words[1] in (",", ":"):
         return 1.0 if reading.orders(Sense.DO | Sense.SEND | Sense.OVERRIDE | Sense.SAY) else 0.3
-    must = bool({"must", "shall", "should"}.intersection(reading.words)) or "is to" in reading.text or "are to" in reading.text
+    must = (
+        bool({"must", "shall", "should"}.intersection(reading.words))
+        or "is to" in reading.text
+        or "are to" in reading.text
+    )
     return 0.5 if must and reading.has(Sense.MODEL) else 0.0
 
 

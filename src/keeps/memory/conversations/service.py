@@ -214,7 +214,10 @@ class ConversationService:
                     tx, notes.model_copy(update={"expires_at": now + self._kept}), now + CONSOLIDATED_AFTER_END
                 )
                 (summary,) = await self._memory.prepare(
-                    scope, [summary_memory(notes, session.name, now, sessions.notes_owner(scope))], index_now=False
+                    scope,
+                    [summary_memory(notes, session.name, now, sessions.notes_owner(scope))],
+                    index_now=False,
+                    derived=True,
                 )
                 (receipt,) = await self._memory.apply(tx, [summary])
                 write.result = receipt
@@ -299,7 +302,7 @@ class ConversationService:
                 return
             name, notes = session.name if session else None, [note for _, note in messages]
             summary = await asyncio.to_thread(self._summary_of, session_id, name, notes, agent_id)
-            prepared = await self._memory.prepare(user, [summary], index_now=False)
+            prepared = await self._memory.prepare(user, [summary], index_now=False, derived=True)
             ids = [memory_id for memory_id, _ in messages]
             receipts: list[Receipt] = []
             async for attempt in self._database.writing(user):
