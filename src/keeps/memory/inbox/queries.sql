@@ -36,4 +36,3 @@ WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NOT NULL AND held_for = 
   AND ($3::text IS NULL OR key = $3)
 ORDER BY key, memory_id
 LIMIT 1000
-FOR UPDATE

@@ -369,11 +369,11 @@ FROM (SELECT role, source, metadata ->> 'trust' AS trust FROM keeps.memories
 GROUP BY role, source, trust
 
 -- name: memory_lock_held
--- One's own memory of this content and key that waits in the inbox.
+-- One's own memory of this content, key and source that waits in the inbox.
 SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NOT NULL AND held_for IS NOT NULL AND content_hash = $3
-  AND namespace IS NOT DISTINCT FROM $4 AND key IS NOT DISTINCT FROM $5
+  AND namespace IS NOT DISTINCT FROM $4 AND key IS NOT DISTINCT FROM $5 AND source IS NOT DISTINCT FROM $6
 LIMIT 1
 FOR UPDATE
 

@@ -330,7 +330,7 @@ async def recent_sources(tx: Tx, since: datetime, newest: int) -> list[tuple[str
 async def lock_held(tx: Tx, row: MemoryRow) -> MemoryRow | None:
     """Lock and return the user's own memory of this content that waits in the inbox."""
     who = tx.scope.tenant_id, tx.scope.user_id
-    found = await tx.fetch_row(QUERIES["memory_lock_held"], *who, row.content_hash, row.namespace, row.key)
+    found = await tx.fetch_row(QUERIES["memory_lock_held"], *who, row.content_hash, row.namespace, row.key, row.source)
     return None if found is None else MemoryRow.read(found)
 
 
