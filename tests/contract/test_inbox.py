@@ -35,7 +35,12 @@ async def test_attack_waits_and_is_found_nowhere(memory: Any, tenant: str, keeps
         ("instructions", "https://evil.example", ATTACK)
     ]
     assert (await memory.inbox_count()).reasons == {"instructions": 1}
-    for options in ({}, {"include_archived": True}, {"include_superseded": True}, {"filters": {"source": {"eq": PAGE}}}):
+    for options in (
+        {},
+        {"include_archived": True},
+        {"include_superseded": True},
+        {"filters": {"source": {"eq": PAGE}}},
+    ):
         assert not (await memory.recall("previous instructions password", **options)).hits
     context = await memory.context("What about previous instructions and the password?")
     assert "evil" not in f"{context.stable}{context.volatile}{context.text}"

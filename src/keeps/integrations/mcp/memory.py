@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field
 from keeps import __version__
 from keeps.integrations import memory_tools
 from keeps.integrations.arguments import ToolArguments, WrongArgumentsError, memory_id_in
+from keeps.integrations.marks import is_from_outside
 from keeps.integrations.mcp.answers import (
     MOST_TOKENS,
     Budget,
@@ -158,8 +159,9 @@ class _Tools:
         memory = self._memory_of()
         stored = await memory.get(await find_id(memory, memory_id))
         start = offset_of(cursor)
-        text = start_of(stored.content[start:], max_tokens)
-        end = start + len(text)
+        waits = stored.held_for is not None
+        text = "" if waits else start_of(stored.content[start:], max_tokens)
+        end = len(stored.content) if waits else start + len(text)
         whole = Whole(
             id=str(stored.memory_id),
             text=text,
@@ -170,7 +172,10 @@ class _Tools:
             key=f"{stored.namespace}/{stored.key}" if stored.key else None,
             tags=list(stored.tags) or None,
             superseded_by=str(stored.superseded_by) if stored.superseded_by else None,
-            forgotten=True if stored.deleted_at else None,
+            forgotten=True if stored.deleted_at and not waits else None,
+            shared_by=None if stored.visibility == "private" else stored.user_id,
+            from_outside=is_from_outside(stored) or None,
+            waits=waits or None,
             next_cursor=cursor_of(end) if end < len(stored.content) else None,
         )
         return answer(whole)
@@ -223,7 +228,9 @@ class _Tools:
         memory = self._memory_of()
         done = await memory.update(await find_id(memory, memory_id), if_version=if_version, **updates)
         version = done.memory.version if done.memory else None
-        return answer(Done(status=done.status, id=str(done.memory_id), version=version))
+        return answer(
+            Done(status=done.status, id=str(done.memory_id), version=version, note=memory_tools.note_of(done))
+        )
 
     def forget(self) -> Tool:
         """Return the tool `forget`, which asks a person before it erases."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
 from keeps.base.scope import Scope
+from keeps.base.text.trust import origin_of
 from keeps.memory.context import pinned, reading, sections
 from keeps.memory.context.reading import ContextRows
 from keeps.memory.context.sections import Item, Last
@@ -120,7 +121,11 @@ class Asker:
             return Last(digest(notes), True, notes.updated_at)
         if over is None:
             return None
-        return Last(over["content"], "trust" not in json.loads(over["metadata"]), over["valid_from"])
+        return Last(
+            over["content"],
+            origin_of(over["role"], over["source"], json.loads(over["metadata"])) == "own",
+            over["valid_from"],
+        )
 
     async def memories(self, reads: Reads) -> list[RecallResult]:
         """Return what was found in the whole memory, in lasting memories, and for each step of the question."""

@@ -203,7 +203,9 @@ def as_item(
     zone: tzinfo = UTC,
 ) -> Item:
     """Return a memory as a line with its speaker and date. `asking`: the user; other users' words are marked."""
-    origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
+    origin: Origin = origin_of(
+        memory.role, memory.source, memory.metadata, own=memory.user_id == asking, layer=memory.layer
+    )
     chosen = section or _section_of(memory)
     content = memory.content
     agent_said = False

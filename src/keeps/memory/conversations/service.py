@@ -17,7 +17,7 @@ from keeps.base.cache.redis import RedisCache, session_key
 from keeps.base.clock import Clock
 from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
-from keeps.base.text.trust import origin_of
+from keeps.base.text.trust import origin_of, trust_of, with_trust
 from keeps.memory.conversations import rules
 from keeps.memory.conversations.facts import NAMESPACE
 from keeps.memory.conversations.learning import FactWriter, NewFact
@@ -47,6 +47,7 @@ from keeps_client.models import (
     Receipt,
     SessionNotes,
 )
+from keeps_client.models.names import Trust
 
 REBUILT_FROM = 200
 """Number of last messages from which missing or expired notes of a conversation are rebuilt."""
@@ -133,6 +134,7 @@ class ConversationService:
                     said_at=said_at,
                     source=write.memory_id,
                     session_id=new.session_id,
+                    trust=trust_of(memory.role, memory.source, memory.metadata),
                     speaker=message.speaker,
                     agent_id=new.agent_id,
                 )
@@ -429,8 +431,18 @@ def summary_memory(
         importance=0.6,
         valid_from=held_at,
         agent_id=agent_id or None,
-        metadata={} if trusted else {"trust": "tool"},
+        metadata=with_trust({}, _trust_of_notes(notes) if trusted else "tool"),
     )
+
+
+def _trust_of_notes(notes: SessionNotes) -> Trust:
+    """Return the level of a digest of notes, which quotes users and agents, and no tool."""
+    quoted = notes.summary.splitlines()
+    by_agent = any(line.startswith(f"- {folding.BY_AGENT}") for line in quoted) or any(
+        note.role != "user" for note in notes.items if note.kind in ("decision", "action_item")
+    )
+    digest = folding.digest(notes)
+    return "agent" if by_agent or any(line.startswith(folding.BY_AGENT) for line in digest.splitlines()) else "user"
 
 
 async def _derived_from(tx: Tx, message: MemoryRow) -> list[MemoryRow]:

@@ -14,7 +14,7 @@ from keeps.base.scope import Scope
 from keeps.base.unchecked import unchecked
 from keeps.memory.memories import store
 from keeps.memory.memories.reconcile import Keep, Replace, StoreOlder, are_apart, check_version, reconcile
-from keeps.memory.memories.screening import Screening, decided, held
+from keeps.memory.memories.screening import Screening, decided, held, less_trusted
 from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import MemoryRow, second_hash
 from keeps.models.embedder import Embedding
@@ -124,6 +124,10 @@ class Changes:
                 # The row exists, but this agent's token may not see it.
                 raise ConflictError("another of your agents already stores this key or content")
             return _created(new)
+        if less_trusted(new.row, stored) and same_json(
+            (stored.content, stored.value), (new.row.content, new.row.value)
+        ):
+            return await self.unchanged(tx, stored)  # Or what the user said would be trusted less.
         match reconcile(stored, new.row, write.given, new_id(), self._clock()):
             case Keep(current):
                 return await self.unchanged(tx, current)

@@ -11,9 +11,9 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.base.clock import Clock, new_id
-from keeps.base.text.trust import LEVELS, trust_of
 from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
+from keeps.base.text.trust import LEVELS, trust_of
 from keeps.memory.providers.builtin import joined_key
 from keeps.memory.providers.calls import TIMEOUT_SECONDS, ProviderCalls, capabilities_of
 from keeps.memory.providers.foreign import ProviderFailedError
