@@ -21,8 +21,9 @@ def decoded_texts(text: str) -> list[str]:
     """Return the texts that parts of a text decode to, those of more than one word."""
     texts: list[str] = []
     for part in _BASE64.findall(text)[:_MOST_PARTS]:
+        plain = part.replace("-", "+").replace("_", "/").rstrip("=")
         try:
-            data = base64.b64decode(part.replace("-", "+").replace("_", "/").rstrip("=") + "=" * (-len(part) % 4))
+            data = base64.b64decode(plain + "=" * (-len(plain) % 4))
         except (ValueError, binascii.Error):
             continue
         texts += _as_text(data)

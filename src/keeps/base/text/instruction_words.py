@@ -86,6 +86,7 @@ _WORDS: dict[Sense, str] = {
         précédent* precedent* tutte tutti anteriori предыдущ* прежн* все 之前 以前 所有 先前 これまで すべて 全て السابقة
         جميع كل 이전 모든 poprzedni* wszystkie vorige eerdere önceki
         früher* vorangehend* preceding foregoing sämtlich* anteriores прошл* complete entire whole full 完整
+        前の frühere früheren alten vecchie antiguas anciennes старые
         """,
     Sense.ORDERS: """
         instruction instructions prompt prompts rule rules guideline guidelines directive directives policy policies orders
@@ -94,6 +95,7 @@ _WORDS: dict[Sense, str] = {
         règle règles directives istruzioni istruzione regole instruções instrução regras инструкци* правил* указани*
         指令 指示 规则 ルール 命令 提示词 التعليمات القواعد الأوامر 지시 규칙 명령 instrukcj* zasad* instructies regels talimat*
         command commands requirement requirements mandate specification brief vorschrift* befehl* órdenes ordenes normas ordres ordine ordini comandos приказ* 规定 規則
+        detto dicho gesagt dit сказано
         """,
     Sense.MODEL: """
         assistant assistants ai ais model models agent agents bot bots chatbot chatbots llm llms gpt claude copilot
@@ -113,6 +115,7 @@ _WORDS: dict[Sense, str] = {
         encaminhe отправь* перешли* раскрой* покажи* выведи* 发送 泄露 透露 输出 转发 发给 送信 送って 転送 公開 開示 表示して
         أرسل اكشف أفصح انشر 보내 전송 공개 출력 wyślij ujawnij prześlij stuur verstuur onthul gönder
         upload provide hand gebe hänge lade kopiere teile veröffentliche leake übertrage mande comparte copia divulga partage copie condividi compartilhe 上传 上傳 アップロード اعرض انسخ
+        show display list collect gather extract summarise translate quote teilen exporte exportiere exporta exporte zip
         """,
     Sense.SECRET: """
         password passwords passphrase passcode credential credentials secret secrets token tokens key keys apikey cookie
@@ -127,6 +130,7 @@ _WORDS: dict[Sense, str] = {
         conversación memoria recuerdos historique mémoire cronologia conversazione histórico conversa memória истори*
         переписк* памят* 对话 记忆 聊天 系统提示 会話 記憶 履歴 المحادثة الذاكرة 대화 기억 rozmow* gesprek geheugen sohbet
         messages gespräch* gedächtnis* erinnerung* nachrichtenverlauf chatverlauf mensajes conversaciones conversations messages messaggi mensagens сообщени* диалог* 消息 メッセージ الرسائل
+        notes wording balance
         """,
     Sense.PRIVATE: """
         address addresses location phone calendar contacts photos pictures files documents data salary health appointments
@@ -134,6 +138,7 @@ _WORDS: dict[Sense, str] = {
         contactos archivos datos agenda téléphone fichiers données contacts coordonnées indirizzo telefono file dati
         endereço arquivos dados адрес* телефон* файл* данн* контакт* 地址 电话 文件 数据 通讯录 住所 電話番号 ファイル データ 連絡先
         عنوان هاتف ملفات بيانات 주소 전화번호 파일 데이터
+        kontaktdat* private personal confidential contact balance bookings purchases vertraulich* privat* personal*
         """,
     Sense.TELL: """
         tell inform mention notify warn alert say disclose reveal explain report informing telling mentioning notifying
@@ -142,6 +147,7 @@ _WORDS: dict[Sense, str] = {
         говори* сообщай* упоминай* 告诉 告知 提及 提醒 伝え 知らせ 言わ 通知 تخبر تذكر تقل 말하 알리 mów informuj zeg vertel
         söyle
         admit admitting hint verrate verraten erzähl* erfährt sepa enterar sache apprenne sappia saiba узнал* 知道 悟られ
+        melde melden berichte
         """,
     Sense.NOT: """
         not never don't dont without no cannot secretly silently quietly covertly nicht nie niemals ohne kein keine keinen
@@ -155,6 +161,7 @@ _WORDS: dict[Sense, str] = {
         confirmación permiso aprobación demander confirmation autorisation chiedere conferma perguntar confirmação
         спрашива* подтверждени* 确认 询问 批准 確認 許可 تأكيد إذن 확인 potwierdz* bevestiging onay
         pidas pida pide bestätigen consult consulting genehmigung rückfragen demande demandes chiedi подтвержд* 审核 承認
+        wait waiting answer prüfung* warten warte esperar espera attendre aspettare
         """,
     Sense.TOOL: """
         tool tools function functions shell terminal command commands plugin plugins script curl bash powershell api
@@ -171,6 +178,7 @@ _WORDS: dict[Sense, str] = {
         удали* переведи* оплати* 执行 调用 删除 转账 支付 安装 実行 呼び出 削除 振り込 送金 نفذ احذف حول ادفع 실행 삭제 송금
         wykonaj usuń przelej uitvoeren verwijder
         invoke fetch load insert append push navigate place set switch turn disable deactivate log write choose füge trage kaufe schalte deaktiviere überschreibe utiliza usa emplea borre elimine instale ajoute modifie désactive clique inserisci aggiungi disattiva clica insira adicione desative вставь* добавь* отключи* купи* 添加 修改 购买 关闭 追加 変更 購入 無効 أضف غير اشتر 추가 변경 구매 dodaj zmień kup voeg wijzig koop
+        start type edit give hand promise assign increase raise move rename
         """,
     Sense.SAY: """
         recommend say answer reply respond tell suggest claim state praise insist pretend promote advise mention quote
@@ -178,6 +186,7 @@ _WORDS: dict[Sense, str] = {
         dis affirme consiglia rispondi recomende responda diga рекомендуй* отвечай* скажи* 推荐 回答 说 告诉 推薦 答え 言って
         勧め أجب قل أوص 추천 대답 polecaj odpowiadaj beveel antwoord
         refer present push favour favor name warn nenne nenn sag sage verweise rate bewirb menciona aconseja conseille mentionne envoie cite indica menzione называй* советуй* упоминай* 薦め 勧めて 宣传 介绍
+        blame promise praise hide lobe behaupte verspreche oculta muestra cache mostra
         """,
     Sense.TRIGGER: """
         when whenever if once after until wenn sobald falls cuando si tras quand lorsque dès quando se когда если 当 如果
@@ -189,6 +198,7 @@ _WORDS: dict[Sense, str] = {
         recuerda guarda anota memoriza retiens enregistre note mémorise souviens ricorda memorizza salva lembre guarde
         запомни* сохрани* 记住 记下 保存 覚え 記憶して 保存して تذكر احفظ 기억 저장 zapamiętaj zapisz onthoud bewaar
         write record memorise remind put treat speichern vermerke vermerk notier guarde grabe apunta inscris enregistrez registra anote registre занеси 存储 写入 書き込
+        merk memorize memorizes apprends
         """,
     Sense.LASTING: """
         always permanently forever future later long-term every never persistently dauerhaft immer künftig* zukünftig*
@@ -197,7 +207,7 @@ _WORDS: dict[Sense, str] = {
         lifelong good permanent ewig stets jedes jeder jedem cada toutes chaque ogni 每次 必须 毎回
         """,
     Sense.MEMORY: """
-        memory memories profile sessions session conversations chats long-term knowledge answers gedächtnis profil
+        memory memories profile sessions conversations chats long-term gedächtnis profil
         erinnerungen sitzungen memoria recuerdos perfil mémoire mémoires profil memorie memória perfil памят* профил*
         记忆 会话 档案 記憶 メモリ プロフィール الذاكرة ذاكرتك 메모리 프로필 pamięc* geheugen
         """,
@@ -208,12 +218,14 @@ _WORDS: dict[Sense, str] = {
         autorizou concordou разрешил* согласил* доверяет 同意 授权 信任 允许 許可 承認 信頼 وافق يثق سمح 동의 허용 신뢰
         zgodził zgodę ufa toegestemd vertrouwt
         administrator admin owner superuser safe verified harmless secure legitimate access waives ablehnt autoriza acepta permite autorise autorizza autoriza администратор* безопас* 安全 管理员 管理者 安全
+        sûr seguro segura sicher sicuro reliable sender senders permission unlimited consent erlaubnis zugestimmt
         """,
     Sense.FREE: """
         unrestricted unfiltered uncensored jailbroken jailbreak dan limitless unlimited obey obeys obedient
         uneingeschränkt gehorche obedece obedeces obéis obbedisci obedeça подчиняйся 不受限制 没有限制 制限なし 制限のない
         無制限 قيود 제한없
         freed unbound god unshackled entfesselt libre libéré libero свободн* 无限制 無制約 服从 従え
+        libre omega filterlos senza_limiti
         """,
     Sense.LIMIT: """
         restriction restrictions limit limits filter filters rule rules policy policies safety guideline guidelines
@@ -221,10 +233,12 @@ _WORDS: dict[Sense, str] = {
         restricciones filtros limites restriction* filtres limiti restrizioni filtri restrições ограничени* фильтр*
         限制 约束 制限 قيود 제한 ogranicz* beperking* filters
         off-limits apply taboo tabu refuse refuses refuser rehusa rifiuta 規制 拒绝 拒否
+        règle regla regola grenze schranke* forbidden allowed
         """,
     Sense.BECOME: """
         act pretend roleplay role-play simulate imagine become behave assume play spiel spiele finge actúa actua fais joue
         fingi recita finja aja притворись веди 扮演 假装 ふりをして 演じ تظاهر 연기
+        speak pose impersonate embody comporte stell sprich habla parle behave vorstellen
         """,
     Sense.TURN: """
         now longer persona character role identity mode jetzt nunmehr ahora désormais maintenant ora adesso agora rolle papel
@@ -235,6 +249,7 @@ _WORDS: dict[Sense, str] = {
         checks approval approvals safeguards sicherheitswarnung* warnungen bestätigung* advertencias confirmaciones
         avertissements confirmations avvisi conferme avisos предупреждени* 警告 验证 確認 التحذيرات 경고
         alerts alert protection protections antivirus firewall guardrails schutz warnhinweis* alertas protección protections protezione proteção защит* 防护 セキュリティ
+        prüfung* review reviews antivirus
         """,
 }
 _EXACT: dict[str, Sense] = {}

@@ -36,7 +36,7 @@ _REPORTS = re.compile(
 )
 _ADDRESS = re.compile(r"https?://|[\w.+-]{1,64}@[\w-]{1,63}\.\w{2}|www\.", re.IGNORECASE)
 _MARKUP = re.compile(
-    r"<\|?/?(?:im_start|im_end|system|assistant|endoftext|start_header_id|eot_id)\|?>|\[/?inst\]|<</?sys>>"
+    r"<\|\w{2,30}\|>|</?\w{0,20}(?:instructions?|system_?prompt|system_?message)>|<\|?/?(?:im_start|im_end|system|assistant|endoftext|start_header_id|eot_id)\|?>|\[/?inst\]|<</?sys>>"
     r"|(?:^|\n)#{2,4} ?(?:instruction|system|new task)s?\b ?:?",
     re.IGNORECASE,
 )
@@ -70,11 +70,11 @@ _TO_MODELS = re.compile(
 )
 _SHELL = re.compile(
     r"\brm -rf? ?[~/*]|\b(?:curl|wget)\b[^\n|]{0,200}\| ?(?:sudo )?(?:ba|z)?sh\b|\bdrop (?:table|database)\b|\bsudo \w"
-    r"|\bdel /[sq]\b|\bformat c:|\bchmod 777\b|\bmkfs\b",
+    r"|\bdel /[sq]\b|\bformat c:|\bchmod 777\b|\bmkfs\b|~/\.\w|authorized_keys|/etc/\w|\.env\b",
     re.IGNORECASE,
 )
 _ENCODED = re.compile(
-    r"\b(?:base ?64|rot ?13|hex(?:adecimal)?|decode|decodes?|decrypt|encrypted|cipher"
+    r"\b(?:base ?64|rot ?13|hex(?:adecimal)?|decode|decodes?|decrypt|encrypted|cipher|decipher|unscramble"
     r"|(?:first|last|every|each) (?:\w{1,8} )?(?:letters?|words?|characters?|lines?)|dekodiere|entschlüssel\w{1,3}|decodifica"
     r"|déchiffre)\b|解码|解読",
     re.IGNORECASE,
@@ -97,7 +97,7 @@ _OBEYS = re.compile(
 )
 _OBEY_THIS = re.compile(
     r"\b(?:follow|obey|heed|execute|befolge|sigue|obedece|suis|segui|siga)\b[\w ]{0,20}\b(?:this|these|below|here|following|document"
-    r"|page|text|diese\w{0,2}|folgende\w{0,2}|esta|este|ce|cette|questo|queste)\b",
+    r"|page|text|diese\w{0,2}|folgende\w{0,2}|esta|este|ce|cette|questo|queste)\b|に従って|そのまま実行|只听我|按照(?:下面|本页)",
     re.IGNORECASE,
 )
 _THE_USER = re.compile(
@@ -106,12 +106,12 @@ _THE_USER = re.compile(
     re.IGNORECASE,
 )
 _MOMENT = re.compile(
-    r"\b(?:next time|as soon as|every time|each time|wait (?:until|for)|after \w{1,10} (?:messages|turns|minutes|days))\b"
+    r"\b(?:next time|the moment|when asked|if asked|(?<!neither )should (?:anyone|anybody|someone|somebody|the user|a customer)|as soon as|every time|each time|wait (?:until|for)|after \w{1,10} (?:messages|turns|minutes|days))\b"
     r"|\bnächstes? mal\b|\bla próxima vez\b|\bla prochaine fois\b|\bla prossima volta\b|\bв следующий раз\b|下次|次に",
     re.IGNORECASE,
 )
 _COMES_UP = re.compile(
-    r"\b(?:asks?|asked|says?|mentions?|mentioned|appears?|comes up|requests?|requested|wants|inquires?|talks? about|fragt|erwähnt"
+    r"\b(?:asks?|asked|inquires?|complains?|opens|searche?s|writes|types|gefragt|cerca|escriba|parle|écrit|says?|mentions?|mentioned|appears?|comes up|requests?|requested|wants|inquires?|talks? about|fragt|erwähnt"
     r"|sagt|pregunta|pregunte|menciona|mencione|dice|diga|demande|mentionne|dit|chiede|pergunta|pergunte|спрос\w{1,4}|спрашив\w{1,4})\b",
     re.IGNORECASE,
 )
@@ -127,9 +127,9 @@ _ONLY = re.compile(
 )
 _SETS_ASIDE = re.compile(
     r"\b(?:set|put|leave|throw|cast) (?:aside|away)\b|\bpay no (?:attention|heed)\b|\btake no notice\b|\bget rid of\b"
-    r"|\b(?:do not|don't|stop|no longer|never) (?:to )?(?:follow|obey|heed|apply|listen|comply|use|respect|observe)\w{0,3}\b"
+    r"|\b(?:do not|don't|stop|no longer|never|need not) (?:(?:have|need) )?(?:to )?(?:follow|obey|heed|apply|listen|comply|use|respect|observe)\w{0,3}\b"
     r"|\bcaso omiso\b|\bno (?:sigas|hagas caso|obedezcas)\b|\bne (?:suis|tiens|respecte|obéis)\b|\bnon (?:seguire|tenere)\b"
-    r"|\b(?:beachte|befolge)\b[\w ]{0,40}\bnicht\b|не (?:следуй|слушай)|不要(?:遵守|听|理会)|従わない",
+    r"|\b(?:beachte|befolge)\b[\w ]{0,40}\bnicht\b|не (?:следуй|слушай|обращай)|不要(?:遵守|听|理会)|従わない",
     re.IGNORECASE,
 )
 _OUTWARD = re.compile(
@@ -178,6 +178,16 @@ _UNSEEN = re.compile(
 _LEAKING_ADDRESS = re.compile(
     r"https?://[^\s)]{1,300}=(?:<|\{|\[|\$\{)[^\n]{0,60}\b(?:user|you|chat|conversation|memory|secret|password)", re.I
 )
+_NO_LONGER_VALID = re.compile(
+    r"\b(?:no longer|not) (?:apply|valid|in force|binding|count)\b|\b(?:is|are) outdated\b|\bgelten nicht(?: mehr)?\b"
+    r"|\bya no (?:valen|aplican|cuentan)\b|\bne (?:sont|valent) plus\b|\bnon valgono\b|\bnão valem\b|не действу\w{2,3}"
+    r"|不再有效|は無効",
+    re.IGNORECASE,
+)
+_ABOVE = re.compile(
+    r"\b(?:everything|all|the (?:text|words|lines|messages?)|what (?:was|stands|came)) (?:\w{1,10} )?(?:above|before|so far)\b",
+    re.IGNORECASE,
+)
 _LEAKING_IMAGE = re.compile(r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{1,300}[?&][\w-]{1,30}=(?:[A-Z_]{4,40}|[{<$%\[])")
 _AGREED = re.compile(r"\b(?:yes|i)\b[^.\n]{0,40}\b(?:confirm|agree|approve|consent|go ahead|allow)", re.IGNORECASE)
 _MONEY = re.compile(
@@ -195,6 +205,8 @@ _OPENERS = frozenset(
     " immediately must should shall will to you bitte dann und jetzt immer nur por favor siempre y ahora luego"
     " s'il vous plaît toujours et maintenant puis per favore sempre e adesso ; , : — – ( ) > / [ ]".split()
 )
+_ADVERBS = frozenset("never always will should must shall".split())
+_BEFORE_ADVERBS = _OPENERS | frozenset("do don't you assistant model agent".split())
 _NARRATORS = frozenset("he she they we i who could might would".split())
 _NOUNS = frozenset("mail email post copy share print name note record book order change place load log".split())
 """Verbs that are nouns as often: they are orders only before an object."""
@@ -205,6 +217,7 @@ _OBJECTS = frozenset(
 _SECOND_PERSON = frozenset(
     "you deinem deines euch ihnen tuoi tuo sua seus your you're yourself du dein deine deinen deiner bist tú tu tus te eres vosotros você seu sua ты вы твой vous votre ton ta tes".split()
 )
+_SPEAKER = frozenset("i my mine i'm i've i'll ich mein meine yo je mon mes".split())
 _FIRST_PERSON = frozenset("i my me mine i'm i've i'll ich mein meine mir mich yo mi mis je mon mes".split())
 
 
@@ -229,6 +242,11 @@ class _Reading:
     def speaks_to(self, person: frozenset[str]) -> bool:
         """Return whether a sentence has one of the pronouns."""
         return not person.isdisjoint(self.words)
+
+    @property
+    def is_addressed(self) -> bool:
+        """Return whether a sentence begins with a name for the model, as "Assistant, …" does."""
+        return len(self.words) > 2 and bool(self.senses[0] & Sense.MODEL) and self.words[1] in (",", ":")
 
     def near(self, one: Sense, other: Sense, apart: int) -> bool:
         """Return whether words of two senses stand within some words of each other."""
@@ -260,12 +278,13 @@ def gives_instructions(text: str) -> bool:
 
 def _weight(text: str) -> float:
     """Return the greatest weight of two sentences in a row."""
-    best = before = _of_whole(text)
-    by_role = before > 0 and _ROLE.search(text) is not None
+    whole = _of_whole(text)
+    best, before = whole, 0.0
+    by_role = whole > 0 and _ROLE.search(text) is not None
     for sentence in _sentences(text):
         reading = _read(sentence)
         weight = _of_sentence(reading) + 0.6 * (by_role and bool(reading.ordered & _EFFECTS))
-        best = max(best, weight, before + weight)
+        best = max(best, whole + before + weight)
         if best >= ENOUGH:
             return best
         before = weight
@@ -347,11 +366,7 @@ def _ordered(words: Sequence[str], senses: Sequence[Sense]) -> Sense:
             continue
         if before in ("and", "or", "then") and _NARRATORS.intersection(words[max(0, place - 8) : place - 1]):
             continue
-        if (
-            before in ("never", "always", "will", "should", "must")
-            and place > 1
-            and words[place - 2] in _NARRATORS - {"it"}
-        ):
+        if place > 1 and (before in _ADVERBS or senses[place - 1] & Sense.NOT) and words[place - 2] not in _BEFORE_ADVERBS:
             continue
         ordered |= sense
     return ordered
@@ -367,8 +382,10 @@ def _of_sentence(reading: _Reading) -> float:
 
 def _leaves_orders_aside(reading: _Reading) -> float:
     yours = reading.speaks_to(_SECOND_PERSON)
-    if reading.speaks_to(_FIRST_PERSON):
+    if reading.speaks_to(_SPEAKER):
         return 0.0
+    if _NO_LONGER_VALID.search(reading.text) is not None and reading.has(Sense.ORDERS, Sense.PRIOR):
+        return 1.0 if yours else 0.6
     aside = _SETS_ASIDE.search(reading.text) is not None
     if aside and reading.has(Sense.ORDERS):
         return 1.0 if yours or (reading.has(Sense.PRIOR) and not reading.has(Sense.USER)) else 0.5
@@ -378,7 +395,7 @@ def _leaves_orders_aside(reading: _Reading) -> float:
         return 1.0
     if reading.has(Sense.VOID, Sense.ORDERS, Sense.PRIOR) and reading.near(Sense.VOID, Sense.ORDERS, 6):
         return 1.0 if yours else 0.8
-    if reading.orders(Sense.OVERRIDE) and {"them", "those", "it"}.intersection(reading.words):
+    if reading.orders(Sense.OVERRIDE) and {"them", "those", "it", "sie", "ellas", "las", "les"}.intersection(reading.words):
         return 0.6
     return 0.4 if yours and reading.has(Sense.ORDERS) and reading.has(Sense.INNER) else 0.0
 
@@ -391,6 +408,10 @@ def _gives_away(reading: _Reading) -> float:
     yours = reading.speaks_to(_SECOND_PERSON)
     prompt = _YOUR_PROMPT.search(reading.text) is not None
     if prompt and (reading.ordered or "me" in reading.words):
+        return 1.0
+    if _ABOVE.search(reading.text) is not None and reading.orders(Sense.SEND | Sense.SAY):
+        return 1.0
+    if reading.orders(Sense.SAY | Sense.SEND) and reading.has(Sense.USER, Sense.PRIVATE) and yours:
         return 1.0
     if not reading.orders(Sense.SEND) and not (reading.orders(Sense.DO | Sense.KEEP) and reading.has(Sense.SEND)):
         return 0.6 if prompt else 0.0
@@ -429,6 +450,8 @@ def _becomes_free(reading: _Reading) -> float:
         reading.has(Sense.FREE) or reading.near(Sense.NOT, Sense.LIMIT, 4) or _OBEYS.search(reading.text) is not None
     )
     limitless = limitless or (roleplay and reading.has(Sense.LIMIT))
+    if limitless and reading.ordered and reading.near(Sense.MODEL, Sense.LIMIT | Sense.FREE, 6):
+        return 1.0
     if "mode" in reading.words:
         switches = reading.orders(Sense.BECOME | Sense.DO) or you
         return (
@@ -471,9 +494,12 @@ def _acts_without_asking(reading: _Reading) -> float:
         return 1.0 if reading.has(Sense.CONFIRM) else 0.6
     if does and _CALL_WITH_VALUES.search(reading.text) is not None and _MONEY.search(reading.text) is not None:
         return 1.0
+    if does and reading.has(Sense.TOOL, Sense.USER) and reading.has(Sense.SEND | Sense.PRIVATE | Sense.SECRET):
+        return 1.0
     if does and reading.near(Sense.DO, Sense.TOOL, 16):
         yours = reading.speaks_to(_SECOND_PERSON)
-        risky = bool(_MONEY.search(reading.text) or _ACCOUNT.search(reading.text)) or reading.has(Sense.MODEL) or shell
+        risky = bool(_MONEY.search(reading.text) or _ACCOUNT.search(reading.text)) or shell
+        risky = risky or reading.is_addressed
         return (
             1.0
             if risky
@@ -494,6 +520,8 @@ def _disables_guards(reading: _Reading) -> float:
     plural = {"checks", "confirmations", "warnings", "approvals", "alerts", "safeguards", "guardrails"}.intersection(
         reading.words
     )
+    if plural and (reading.has(Sense.PRIOR) or sum(bool(sense & Sense.GUARD) for sense in reading.senses) > 1):
+        return 1.0
     return 0.8 if plural or reading.spaceless else 0.4
 
 
@@ -539,7 +567,8 @@ def _waits_for_a_moment(reading: _Reading) -> float:
         return 0.0
     asked = _COMES_UP.search(reading.text) is not None or reading.spaceless
     anyone = bool(_ANYONE.intersection(reading.words))
-    about = reading.has(Sense.USER) or anyone or ("asked" in reading.words and "you" in reading.words)
+    about = reading.has(Sense.USER) or anyone or ("asked" in reading.words and ("you" in reading.words or "when asked" in reading.text))
+    about = about or ("gefragt" in reading.words and "du" in reading.words)
     risky = (
         bool(_MONEY.search(reading.text))
         or reading.has(Sense.SECRET | Sense.TOOL)
@@ -562,6 +591,10 @@ def _plants_a_memory(reading: _Reading) -> float:
     claims = reading.has(Sense.CONSENT | Sense.GUARD) or _ONLY.search(reading.text) is not None
     claims = claims or _MONEY.search(reading.text) is not None
     you = reading.speaks_to(_SECOND_PERSON)
+    if {"memorize", "memorise"}.intersection(reading.words) and reading.orders(Sense.KEEP) and claims:
+        return 1.0
+    if you and reading.has(Sense.MEMORY) and {"should", "must", "shall"}.intersection(reading.words):
+        return 1.0 if claims or reading.has(Sense.SECRET) else 0.7
     if not reading.orders(Sense.KEEP) and not (you and reading.near(Sense.KEEP, Sense.MEMORY, 6)):
         return 0.0
     if reading.has(Sense.MEMORY) and (you or reading.has(Sense.LASTING) or reading.spaceless):
@@ -569,6 +602,18 @@ def _plants_a_memory(reading: _Reading) -> float:
     if claims and (about or reading.has(Sense.LASTING)):
         return 1.0
     return 0.6 if about and reading.has(Sense.LASTING) else 0.4 if about else 0.0
+
+
+def _orders_about_the_user(reading: _Reading) -> float:
+    """Order something that concerns the user, who is spoken of and not to."""
+    if not reading.ordered or reading.speaks_to(_FIRST_PERSON):
+        return 0.0
+    yours = reading.speaks_to(_SECOND_PERSON) and reading.has(Sense.TOOL | Sense.INNER | Sense.MEMORY | Sense.ORDERS)
+    if not reading.has(Sense.USER):
+        return 0.5 if yours else 0.0
+    hides = bool({"hide", "conceal", "oculta", "verbirg"}.intersection(reading.words))
+    risky = reading.has(Sense.SECRET | Sense.TOOL) or _MONEY.search(reading.text) is not None
+    return 1.0 if hides else 0.5 + 0.2 * risky + 0.2 * yours
 
 
 def _claims_consent(reading: _Reading) -> float:
@@ -582,7 +627,7 @@ def _claims_consent(reading: _Reading) -> float:
 def _speaks_to_models(reading: _Reading) -> float:
     if _TO_MODELS.search(reading.text) is not None:
         return 1.0 if reading.ordered else 0.7
-    if len(reading.words) > 2 and reading.senses[0] & Sense.MODEL and reading.words[1] in (",", ":"):
+    if reading.is_addressed:
         return 1.0 if reading.orders(Sense.DO | Sense.SEND | Sense.OVERRIDE | Sense.SAY) else 0.3
     must = (
         bool({"must", "shall", "should"}.intersection(reading.words))
@@ -606,5 +651,6 @@ _RULES = (
     _waits_for_a_moment,
     _plants_a_memory,
     _claims_consent,
+    _orders_about_the_user,
     _speaks_to_models,
 )
