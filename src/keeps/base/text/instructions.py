@@ -20,6 +20,8 @@ from keeps.base.text.instruction_words import Sense, sense_of, senses_without_sp
 
 MOST_CHARACTERS = 50_000
 ENOUGH = 1.0
+DOUBTFUL = 0.5
+"""Weight from which a text is shown in a fence: it may be an instruction, and does not wait for that."""
 """Weight of two sentences in a row from which they are an instruction."""
 _GAP = re.compile(r"(?<=[.!?؟])\s+|\n+|(?<=[。！？])")
 _LONGEST = 400
@@ -276,6 +278,11 @@ def gives_instructions(text: str) -> bool:
     return any(_weight(reading) >= ENOUGH for reading in readings)
 
 
+def may_give_instructions(text: str) -> bool:
+    """Return whether a text has some of the signs of an instruction to a model."""
+    return _weight(seen_text(text[:MOST_CHARACTERS])) >= DOUBTFUL
+
+
 def _weight(text: str) -> float:
     """Return the greatest weight of two sentences in a row."""
     whole = _of_whole(text)
@@ -366,7 +373,11 @@ def _ordered(words: Sequence[str], senses: Sequence[Sense]) -> Sense:
             continue
         if before in ("and", "or", "then") and _NARRATORS.intersection(words[max(0, place - 8) : place - 1]):
             continue
-        if place > 1 and (before in _ADVERBS or senses[place - 1] & Sense.NOT) and words[place - 2] not in _BEFORE_ADVERBS:
+        if (
+            place > 1
+            and (before in _ADVERBS or senses[place - 1] & Sense.NOT)
+            and words[place - 2] not in _BEFORE_ADVERBS
+        ):
             continue
         ordered |= sense
     return ordered
@@ -395,7 +406,9 @@ def _leaves_orders_aside(reading: _Reading) -> float:
         return 1.0
     if reading.has(Sense.VOID, Sense.ORDERS, Sense.PRIOR) and reading.near(Sense.VOID, Sense.ORDERS, 6):
         return 1.0 if yours else 0.8
-    if reading.orders(Sense.OVERRIDE) and {"them", "those", "it", "sie", "ellas", "las", "les"}.intersection(reading.words):
+    if reading.orders(Sense.OVERRIDE) and {"them", "those", "it", "sie", "ellas", "las", "les"}.intersection(
+        reading.words
+    ):
         return 0.6
     return 0.4 if yours and reading.has(Sense.ORDERS) and reading.has(Sense.INNER) else 0.0
 
@@ -567,7 +580,11 @@ def _waits_for_a_moment(reading: _Reading) -> float:
         return 0.0
     asked = _COMES_UP.search(reading.text) is not None or reading.spaceless
     anyone = bool(_ANYONE.intersection(reading.words))
-    about = reading.has(Sense.USER) or anyone or ("asked" in reading.words and ("you" in reading.words or "when asked" in reading.text))
+    about = (
+        reading.has(Sense.USER)
+        or anyone
+        or ("asked" in reading.words and ("you" in reading.words or "when asked" in reading.text))
+    )
     about = about or ("gefragt" in reading.words and "du" in reading.words)
     risky = (
         bool(_MONEY.search(reading.text))
