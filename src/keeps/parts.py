@@ -19,6 +19,7 @@ from keeps.memory.recall.part import ACCESS_PART as ACCESS_COUNTS
 from keeps.memory.recall.part import PART as RECALL
 from keeps.memory.requests.part import PART as REQUESTS
 from keeps.memory.transfer.part import PART as TRANSFER
+from keeps.memory.why.part import PART as WHY
 from keeps.part import Part
 from keeps.sources.databases.part import PART as DATABASES
 from keeps.sources.documents.part import PART as DOCUMENTS
@@ -49,6 +50,7 @@ PARTS: tuple[Part, ...] = (
     INBOX,
     CONVERSATIONS,
     CONTEXT,
+    WHY,
     EVENTS,
     WEBHOOKS,
     DOCUMENTS,

@@ -97,6 +97,8 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "delete /v1/memories": ({"params": {"namespace": "n", "key": "only-alices"}}, HIDDEN, False),
     "post /v1/memories/{memory_id}/restore": ({}, HIDDEN, False),
     "get /v1/memories/{memory_id}/history": ({}, HIDDEN, False),
+    "get /v1/memories/{memory_id}/why": ({}, HIDDEN, False),
+    "post /v1/memories/{memory_id}/why-not": ({"json": {"query": MARK}}, HIDDEN, False),
     "post /v1/memories/move": ({"json": {"namespace": "n", "key": "only-alices", "to": "mine"}}, HIDDEN, False),
     "post /v1/memories/forget": ({"json": {"namespace": "n", "key": "only-alices", "hard": True}}, HIDDEN, False),
     "post /v1/recall": ({"json": {"query": MARK, "limit": 200, "include_superseded": True}}, OWN, False),

@@ -27,6 +27,7 @@ from keeps_client.models import (
     tasks,
     tools,
     transcripts,
+    why,
     working,
 )
 
@@ -51,6 +52,7 @@ _NOUNS = (
     events,
     operations,
     inbox,
+    why,
     requests,
     insights,
     access,

@@ -22,6 +22,7 @@ from keeps_client._sync.operations import Operations
 from keeps_client._sync.providers import Providers
 from keeps_client._sync.requests import Requests
 from keeps_client._sync.tools import Tools
+from keeps_client._sync.why import Why
 
 
 class Memory(
@@ -37,6 +38,7 @@ class Memory(
     Providers,
     Operations,
     Inbox,
+    Why,
     Requests,
 ):
     """All methods of a user. `admin` has those of an administrator.

@@ -21,6 +21,7 @@ from keeps_client.memory.operations import Operations
 from keeps_client.memory.providers import Providers
 from keeps_client.memory.requests import Requests
 from keeps_client.memory.tools import Tools
+from keeps_client.memory.why import Why
 
 
 class Memory(
@@ -36,6 +37,7 @@ class Memory(
     Providers,
     Operations,
     Inbox,
+    Why,
     Requests,
 ):
     """All methods of a user. `admin` has those of an administrator.

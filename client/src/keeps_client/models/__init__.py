@@ -132,6 +132,7 @@ from keeps_client.models.transcripts import (
     TranscriptEntry,
     TranscriptInfo,
 )
+from keeps_client.models.why import Belief, Evidence, WhyNot, WhyNotQuestion
 from keeps_client.models.working import (
     AtomicAppend,
     AtomicChange,
@@ -157,6 +158,7 @@ __all__ = [
     "AtomicIncrement",
     "AtomicMerge",
     "AtomicResult",
+    "Belief",
     "Citation",
     "ContextItem",
     "ContextRequest",
@@ -182,6 +184,7 @@ __all__ = [
     "EpisodicItem",
     "ErasureReceipt",
     "Event",
+    "Evidence",
     "ExchangeReceipt",
     "Explanation",
     "Filters",
@@ -298,6 +301,8 @@ __all__ = [
     "Verification",
     "Webhook",
     "WebhookFailure",
+    "WhyNot",
+    "WhyNotQuestion",
     "WorkingCleared",
     "WorkingDeleted",
     "WorkingItem",

@@ -102,7 +102,7 @@ class OperationService:
                         error,
                         self._clock(),
                     )
-        return None if row is None else self._operation(row)
+        return None if row is None else self.operation_of(row)
 
     async def page(
         self, scope: Scope, *, job: str | None, status: str | None, limit: int, cursor: str | None
@@ -111,7 +111,7 @@ class OperationService:
         after = read_cursor_of_id(cursor) or (None, None)
         async with self._database.scoped(scope) as tx:
             rows = await tx.fetch(QUERIES["operations_page"], scope.tenant_id, job, status, *after, limit + 1)
-        found = [self._operation(row) for row in rows[:limit]]
+        found = [self.operation_of(row) for row in rows[:limit]]
         more = len(rows) > limit
         cursor = write_cursor(found[-1].started_at, str(found[-1].operation_id)) if more else None
         return Page(items=found, next_cursor=cursor)
@@ -123,7 +123,7 @@ class OperationService:
             if row is None:
                 raise NotFoundError(f"no operation {operation_id}")
             changes = await self._changes_of(tx, operation_id, NOWHERE, 1_000)
-        operation = self._operation(row)
+        operation = self.operation_of(row)
         return OperationDetail(**operation.model_dump(), changes=tuple(changes))
 
     async def undo(self, scope: Scope, operation_id: UUID) -> Operation:
@@ -137,7 +137,7 @@ class OperationService:
             row = await tx.fetch_row(QUERIES["operation_get"], scope.tenant_id, operation_id)
         if row is None:
             raise NotFoundError(f"no operation {operation_id}")
-        operation = self._operation(row)
+        operation = self.operation_of(row)
         if operation.status == "undone":
             return operation
         if not operation.undoable:
@@ -160,7 +160,7 @@ class OperationService:
                 row = await tx.fetch_row(QUERIES["operation_get"], scope.tenant_id, operation_id)
         if row is None:
             raise NotFoundError(f"no operation {operation_id}")
-        return self._operation(row)
+        return self.operation_of(row)
 
     async def _users(self, scope: Scope, after: str) -> list[str]:
         async with self._database.scoped(scope) as tx:
@@ -221,7 +221,8 @@ class OperationService:
             for row in rows
         ]
 
-    def _operation(self, row: Row) -> Operation:
+    def operation_of(self, row: Row) -> Operation:
+        """Return a row of keeps.operations."""
         values = {**dict(row), "counts": json.loads(row["counts"])}
         fresh = self._clock() - row["started_at"] < UNDO_WINDOW
         undoable = (
