@@ -111,4 +111,5 @@ async def test_database_computes_the_same_level(
         got = await raw.fetchval(
             "SELECT keeps.memory_trust($1, $2, $3, $4::jsonb)", layer, role, source, json.dumps(metadata)
         )
+        assert got is not None
         assert LEVELS[got] == trust_of(role, source, metadata, layer), (role, source, trust)

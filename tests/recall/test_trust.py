@@ -10,7 +10,8 @@ from keeps.base.scope import Scope
 from keeps.base.text.trust import LEVELS, trust_of
 from keeps.engine import Keeps
 from keeps.memory.indexing.service import Indexer
-from keeps_client.models import RecallRequest
+from keeps.memory.why.service import WhyService
+from keeps_client.models import RecallRequest, WhyNotQuestion
 from keeps_client.models.names import Trust
 from tests.recall.test_index import arrays, both_answers, clock, held, plain
 
@@ -78,3 +79,24 @@ async def test_filter_leaves_as_many_hits_as_are_asked_for(
     found = await keeps.memory(alice).recall("harbour lamp offer", limit=20, min_trust="user")
     assert len(found.hits) == 20
     assert {hit.memory.role for hit in found} <= {None, "user"}
+
+
+@pytest.mark.parametrize("limit", [5, 60])
+async def test_arrays_and_database_lose_a_memory_at_the_same_step(
+    plain: Keeps, arrays: Keeps, alice: Scope, limit: int
+) -> None:
+    await held(arrays, alice)
+    question = WhyNotQuestion(query="harbour lamp 3 of row 4", limit=limit, min_trust="shared")
+    steps: set[str] = set()
+    for memory in (await plain.memory(alice).list(limit=60)).items[::4]:
+        expected = await plain.service(WhyService).why_not(alice, memory.memory_id, question)
+        got = await arrays.service(WhyService).why_not(alice, memory.memory_id, question)
+        assert (got.lost_at, got.rank, got.score) == (expected.lost_at, expected.rank, expected.score)
+        steps.add(got.lost_at)
+    everything = [
+        await arrays.service(WhyService).why_not(alice, hit.memory_id, question)
+        for hit in (await plain.memory(alice).recall("harbour lamp 3 of row 4", limit=60, min_trust="shared")).hits
+    ]
+    steps |= {each.lost_at for each in everything}
+    assert "filter" in steps
+    assert steps & {"nowhere", "rank"}

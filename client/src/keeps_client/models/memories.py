@@ -64,7 +64,8 @@ class Memory(Wire):
     """One durable row: the content, its owner, the time it is true, and its lifetime.
 
     `valid_from` and `valid_to` say when the content was true in the world; `created_at` and `updated_at` when Keeps
-    stored it. `superseded_by` names the newer memory. `held_for`: why it waits in the inbox, where nothing finds it. `life` is set by `get`, `list` and `recall`.
+    stored it. `superseded_by` names the newer memory.
+    `held_for`: why it waits in the inbox, where nothing finds it. `life` is set by `get`, `list` and `recall`.
     """
 
     memory_id: UUID
@@ -172,7 +173,8 @@ class MemoryChange(Wire):
 class Receipt(Wire):
     """The result of one write.
 
-    `unchanged`: it already existed. `held`: it waits in the inbox until somebody approves it. `superseded`: it was stored as an older version, because a newer one exists.
+    `unchanged`: it already existed. `held`: it waits in the inbox until somebody approves it.
+    `superseded`: it was stored as an older version, because a newer one exists.
     `event_id` names the event that records it (None when nothing changed); `indexed` says whether the vector is stored,
     too: if not, recall matches only its words until the index catches up. `providers`: those that deleted the forgotten
     memory; `failed_providers`: read-only ones that still have it. `remains_in`: the source message of a forgotten fact,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, Union
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field, JsonValue
@@ -12,13 +12,15 @@ from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Cursor, Limit, Page, Wire
 
 JobName = Literal["sessions", "promotion", "decay", "expiry", "storage", "consolidation", "index"]
-OperationName = Union[JobName, Literal["inbox"]]
+OperationName = Literal[JobName, "inbox"]
 """A job, or decisions of a person about the inbox."""
 OperationStatus = Literal["running", "completed", "failed", "undone"]
 
 
 class Operation(Wire):
-    """One run of a job over a tenant, or a decision about the inbox. `counts`: what it did, by name, such as `{"archived": 12}`.
+    """One run of a job over a tenant, or a decision about the inbox.
+
+    `counts`: what it did, by name, such as `{"archived": 12}`.
 
     `undoable`: whether it can still be undone as a whole: for 30 days, if it changed anything.
     """

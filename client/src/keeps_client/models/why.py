@@ -55,7 +55,7 @@ class Belief(Wire):
 
 
 class WhyNotQuestion(RecallRequest):
-    """A question, with the arguments of `recall`. `budget_tokens`: look for the memory in a context of this size, too."""
+    """A question, with the arguments of `recall`. `context`: look for it in a context of `budget_tokens`, too."""
 
     context: bool = False
     budget_tokens: Annotated[int, Field(ge=50, le=200_000)] = 4_000

@@ -60,7 +60,7 @@ async def why_not(
     scope: Annotated[str, typer.Option(help="As of `keeps recall`.")] = "all",
     min_trust: Annotated[str | None, typer.Option(help="As of `keeps recall`.")] = None,
     min_relevance: Annotated[float | None, typer.Option(help="As of `keeps recall`.")] = None,
-    context: Annotated[bool, typer.Option("--context", help="Look for it in a context, too.")] = False,
+    in_context: Annotated[bool, typer.Option("--context", help="Look for it in a context, too.")] = False,
     budget_tokens: Annotated[int, typer.Option(help="With --context: its size.")] = 4_000,
 ) -> Answer:
     """Show at which step a question lost a memory, and by how much."""
@@ -72,7 +72,7 @@ async def why_not(
         "min_relevance": min_relevance,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    lost = await memory.why_not(memory_id, question, context=context, budget_tokens=budget_tokens, **given)
+    lost = await memory.why_not(memory_id, question, context=in_context, budget_tokens=budget_tokens, **given)
     return Answer(lost, _lost(lost))
 
 

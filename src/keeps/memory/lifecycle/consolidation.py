@@ -120,7 +120,7 @@ def _is_own(row: MemoryRow) -> bool:
 
 
 def _merged(keeper: MemoryRow, others: list[MemoryRow]) -> MemoryRow:
-    """Return the kept memory with the highest importance, all tags, the latest expiry, the least trust, the merged ids."""
+    """Return the kept memory with the highest importance, all tags, the latest expiry, the least trust, merged ids."""
     ends = [row.expires_at for row in (keeper, *others)]
     before = keeper.metadata.get("merged_from")
     ids: list[Json] = [*(before if isinstance(before, list) else ()), *(str(row.memory_id) for row in others)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -22,10 +22,12 @@ from keeps.store.db.session import Database, Tx
 from keeps.store.db.statements import Statements
 from keeps_client.models import ContextRequest, Memory, Operation, RecallRequest
 from keeps_client.models.names import Trust
-from keeps_client.models.why import Belief, Evidence, SourceKind, WhyNot, WhyNotQuestion
+from keeps_client.models.why import Belief, Evidence, LostAt, SourceKind, WhyNot, WhyNotQuestion
 
 QUERIES = Statements("keeps.memory.why")
 SUMMARY = "session_summary"
+_FIELDS: dict[str, SourceKind] = {"read_in": "message", "sources": "source", "merged_from": "merged"}
+"""Fields of metadata with the ids of what a memory came from."""
 MOST_DEPTH, MOST_EVIDENCE, EVENTS = 4, 200, 50
 _ARGUMENTS = (
     "kinds",
@@ -135,39 +137,32 @@ class WhyService:
         if position is None:
             return await self._no_candidate(scope, memory, request, ranking, last_score)
         score, relevance = float(ranking.total[position]), _number(ranking.relevance[position])
-        numbers = {
-            "memory_id": memory.memory_id,
-            "candidates": candidates,
-            "score": score,
-            "last_score": last_score,
-            "relevance": relevance,
-            "similarity": _number(ranking.similarity[position]),
-        }
         rank = ranking.order.index(position) + 1
-        if memory.memory_id in places:
-            hit = hits[places[memory.memory_id] - 1]
-            if hit.newer_id is not None:
-                reason = f"a later statement among the hits may have changed it: {hit.newer_id}"
-                return WhyNot(
-                    **numbers,
-                    lost_at="later_statement",
-                    reason=reason,
-                    rank=places[memory.memory_id],
-                    newer_id=hit.newer_id,
-                )
-            place = places[memory.memory_id]
-            return WhyNot(**numbers, lost_at="nowhere", reason=f"it is hit {place}", rank=place)
+        found = WhyNot(
+            memory_id=memory.memory_id,
+            lost_at="rank",
+            reason="",
+            rank=rank,
+            candidates=candidates,
+            score=score,
+            last_score=last_score,
+            relevance=relevance,
+            similarity=_number(ranking.similarity[position]),
+        )
+        if (place := places.get(memory.memory_id)) is not None:
+            newer_id = hits[place - 1].newer_id
+            reason = f"it is hit {place}" if newer_id is None else f"a later statement may have changed it: {newer_id}"
+            step: LostAt = "nowhere" if newer_id is None else "later_statement"
+            return found.model_copy(update={"lost_at": step, "reason": reason, "rank": place, "newer_id": newer_id})
         if request.min_relevance is not None and relevance is not None and relevance < request.min_relevance:
             reason = f"its relevance is {relevance:.2f}, under min_relevance={request.min_relevance:g}"
-            return WhyNot(**numbers, lost_at="relevance", reason=reason, rank=rank)
+            return found.model_copy(update={"lost_at": "relevance", "reason": reason})
         same = [hit for hit in hits if (hit.memory.user_id, hit.memory.content) == (memory.user_id, memory.content)]
         if same or (memory.content_type == "message" and is_small_talk(memory.content)):
             reason = f"hit {places[same[0].memory_id]} says the same" if same else "it is small talk"
-            return WhyNot(**numbers, lost_at="repeat", reason=reason, rank=rank)
+            return found.model_copy(update={"lost_at": "repeat", "reason": reason})
         beside = "" if last_score is None else f": its score is {score:.3f}, that of the last hit {last_score:.3f}"
-        return WhyNot(
-            **numbers, lost_at="rank", reason=f"it ranks {rank} of {candidates} candidates{beside}", rank=rank
-        )
+        return found.model_copy(update={"reason": f"it ranks {rank} of {candidates} candidates{beside}"})
 
     async def _no_candidate(
         self, scope: Scope, memory: Memory, request: RecallRequest, ranking: Ranking, last_score: float | None
@@ -228,7 +223,7 @@ async def _evidence(tx: Tx, memory: Memory) -> list[Evidence]:
     for depth in range(1, MOST_DEPTH + 1):
         wanted: dict[UUID, SourceKind] = {}
         for each in level:
-            for memory_id, how in await _came_from(tx, each):
+            for memory_id, how in (await _came_from(tx, each)).items():
                 if memory_id not in seen and len(seen) <= MOST_EVIDENCE:
                     seen.add(memory_id)
                     wanted[memory_id] = how
@@ -249,17 +244,18 @@ async def _evidence(tx: Tx, memory: Memory) -> list[Evidence]:
     return evidence
 
 
-async def _came_from(tx: Tx, memory: Memory) -> Sequence[tuple[UUID, SourceKind]]:
-    found: list[tuple[UUID, SourceKind]] = [(each, "message") for each in _ids(memory.metadata.get("read_in"))]
-    found += [(each, "source") for each in _ids(memory.metadata.get("sources"))]
-    found += [(each, "merged") for each in _ids(memory.metadata.get("merged_from"))]
+async def _came_from(tx: Tx, memory: Memory) -> Mapping[UUID, SourceKind]:
+    found: dict[UUID, SourceKind] = {}
+    for field, how in _FIELDS.items():
+        found |= dict.fromkeys(_ids(memory.metadata.get(field)), how)
     tenant_id = tx.scope.tenant_id
     if memory.content_type == SUMMARY and memory.session_id is not None:
         who = tenant_id, memory.user_id, memory.session_id, memory.updated_at, memory.agent_id
-        rows = await tx.fetch(QUERIES["conversation_messages"], *who)
-        found += [(row["memory_id"], "conversation") for row in rows]
-    rows = await tx.fetch(QUERIES["older_versions"], tenant_id, memory.memory_id)
-    return [*found, *((row["memory_id"], "older") for row in rows)]
+        told = await tx.fetch(QUERIES["conversation_messages"], *who)
+        found |= dict.fromkeys((row["memory_id"] for row in told), "conversation")
+    older = await tx.fetch(QUERIES["older_versions"], tenant_id, memory.memory_id)
+    found |= dict.fromkeys((row["memory_id"] for row in older), "older")
+    return found
 
 
 def _ids(value: object) -> Iterator[UUID]:
