@@ -12,7 +12,7 @@ from importlib.resources import files
 
 
 class Sense(Flag):
-    """What a word may mean in an instruction."""
+    """A meaning of a word in an instruction."""
 
     NONE = 0
     OVERRIDE = auto()
@@ -111,9 +111,9 @@ def sense_of(word: str) -> Sense:
 
 def senses_without_spaces(sentence: str) -> Sense:
     """Return what the words of a sentence may mean in scripts that are searched anywhere."""
-    found = Sense.NONE
+    senses = Sense.NONE
     if _SPACELESS.search(sentence) is not None:
         for word, sense in _ANYWHERE:
             if word in sentence:
-                found |= sense
-    return found
+                senses |= sense
+    return senses

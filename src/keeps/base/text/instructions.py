@@ -293,7 +293,7 @@ def _waits_for_a_moment(reading: Reading) -> float:
     does = reading.orders(Sense.SAY | Sense.DO | Sense.SEND | Sense.CONFIRM | Sense.TELL)
     if not waits or not does or reading.speaks_to(patterns.FIRST_PERSON):
         return 0.0
-    asked = patterns.COMES_UP.search(reading.text) is not None or reading.spaceless
+    comes_up = patterns.COMES_UP.search(reading.text) is not None or reading.spaceless
     anyone = bool(patterns.ANYONE.intersection(reading.words))
     about = (
         reading.has(Sense.USER)
@@ -307,8 +307,8 @@ def _waits_for_a_moment(reading: Reading) -> float:
         or reading.near(Sense.NOT, Sense.SAY, 4)
     )
     if about:
-        return 1.0 if asked or risky or (anyone and reading.orders(Sense.SAY)) else 0.6
-    return (0.7 if asked else 0.2) + 0.3 * risky
+        return 1.0 if comes_up or risky or (anyone and reading.orders(Sense.SAY)) else 0.6
+    return (0.7 if comes_up else 0.2) + 0.3 * risky
 
 
 def _asks_for_secrets(reading: Reading) -> float:

@@ -25,7 +25,7 @@ RULES = "rules"
 OUTDATED = "outdated_sentences"
 """`metadata.outdated_sentences` of a message: its sentences that are no longer true, with the day of the change."""
 _SPACES = " \t\n\r\f\v"
-_FROM_OUTSIDE = re.compile(r"(?:tool|web|page|e?mail|mcp|file|ftp|https?)[ \t\n\r\f\v]{0,5}:", re.IGNORECASE | re.ASCII)
+_FROM_OUTSIDE = re.compile(r"(?:tool|web|page|e?mail|mcp|file|ftp|https?)[ \t\n\r\f\v]{0,5}:", re.IGNORECASE)
 _ADDRESS = re.compile(r"([a-z]{2,5}://[^/?#\s]{1,200})", re.IGNORECASE)
 
 

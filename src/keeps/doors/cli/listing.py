@@ -28,7 +28,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("memories", "Restore a forgotten memory."),
         "why": ("why", "Show what a memory came from, and what changed it."),
         "why-not": ("why", "Show at which step a question lost a memory."),
-        "inbox": ("inbox", "Memories that wait for a decision: list, approve, drop, trust-source."),
+        "inbox": ("inbox", "Memories that wait for a decision: list, approve, drop."),
         "history": ("memories", "Show all changes of a memory, oldest first."),
     },
     "Conversations": {

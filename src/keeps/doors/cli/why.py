@@ -29,7 +29,7 @@ HOW = {
 
 @command(app)
 async def why(memory: Memory, memory_id: MemoryId) -> Answer:
-    """Show what a memory came from, with speakers and times, and what changed it."""
+    """Show what a memory came from, and what changed it."""
     belief = await memory.why(memory_id)
     head = f"{_text(belief.memory)}\n[dim]trust: {belief.trust}[/]"
     nothing = "[dim]It came from no other memory: somebody stored it as it is.[/]"

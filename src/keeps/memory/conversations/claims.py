@@ -31,12 +31,12 @@ _FIRST_PERSON = {
 def claims_of(text: str) -> list[tuple[str, str, bool]]:
     """Return the key and value of each fact that a text states about the user, and whether it says that it ended."""
     beginning = text[:MOST_CHARACTERS]
-    said = _DOES.sub(_as_first_person, _OWNED.sub("my", beginning))
-    if said == beginning:
+    rewritten = _DOES.sub(_as_first_person, _OWNED.sub("my", beginning))
+    if rewritten == beginning:
         return []
     return [
         (key, fact.value, fact.ended)
-        for fact in read_facts(said[:1].upper() + said[1:], MOST_CLAIMS)
+        for fact in read_facts(rewritten[:1].upper() + rewritten[1:], MOST_CLAIMS)
         for key in dict.fromkeys((fact.key, fact.key.rsplit("/", 1)[0] if fact.keyed_by_value else fact.key))
     ]
 

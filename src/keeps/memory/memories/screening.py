@@ -44,7 +44,7 @@ ReadClaims = Callable[[str], list[Claim]]
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """What the text and the origin of a write say, before its transaction.
+    """The findings about the text and origin of a write, before its transaction.
 
     Attributes:
         source: Name of the source, by which it can be trusted.

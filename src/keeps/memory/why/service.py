@@ -74,7 +74,8 @@ class WhyService:
             evidence = await _evidence(tx, memory)
             rows = await tx.fetch(QUERIES["operations_of_memory"], scope.tenant_id, memory_id, scope.user_id)
         operations: list[Operation] = [self._operations.operation_of(row) for row in rows]
-        events = await self._memories.history(scope, memory_id)
+        history = await self._memories.history(scope, memory_id)
+        events = [event for event in history if event.type != "memory.indexed"]
         return Belief(
             memory=memory,
             trust=_level(memory, scope),
@@ -103,18 +104,18 @@ class WhyService:
 
     async def _excluding(self, scope: Scope, memory: Memory, request: RecallRequest) -> list[str]:
         """Return the arguments that each alone exclude a memory."""
-        given = [name for name in _ARGUMENTS if getattr(request, name) is not None]
+        arguments = [name for name in _ARGUMENTS if getattr(request, name) is not None]
         if request.scope in ("own", "shared"):
-            given.append("scope")
-        if not given or await self._passes(scope, memory, request):
+            arguments.append("scope")
+        if not arguments or await self._passes(scope, memory, request):
             return []
-        plain = {name: None for name in given if name != "scope"} | {"scope": "all"}
+        plain = {name: None for name in arguments if name != "scope"} | {"scope": "all"}
         excluding: list[str] = []
-        for name in given:
+        for name in arguments:
             alone = request.model_copy(update={**plain, name: getattr(request, name)})
             if not await self._passes(scope, memory, alone):
                 excluding.append(name)
-        return excluding or given
+        return excluding or arguments
 
     async def _passes(self, scope: Scope, memory: Memory, request: RecallRequest) -> bool:
         """Return whether a memory is among those that may answer, whatever the question."""
@@ -138,7 +139,7 @@ class WhyService:
             return await self._no_candidate(scope, memory, request, ranking, last_score)
         score, relevance = float(ranking.total[position]), _number(ranking.relevance[position])
         rank = ranking.order.index(position) + 1
-        found = WhyNot(
+        answered = WhyNot(
             memory_id=memory.memory_id,
             lost_at="rank",
             reason="",
@@ -153,16 +154,16 @@ class WhyService:
             newer_id = hits[place - 1].newer_id
             reason = f"it is hit {place}" if newer_id is None else f"a later statement may have changed it: {newer_id}"
             step: LostAt = "nowhere" if newer_id is None else "later_statement"
-            return found.model_copy(update={"lost_at": step, "reason": reason, "rank": place, "newer_id": newer_id})
+            return answered.model_copy(update={"lost_at": step, "reason": reason, "rank": place, "newer_id": newer_id})
         if request.min_relevance is not None and relevance is not None and relevance < request.min_relevance:
             reason = f"its relevance is {relevance:.2f}, under min_relevance={request.min_relevance:g}"
-            return found.model_copy(update={"lost_at": "relevance", "reason": reason})
+            return answered.model_copy(update={"lost_at": "relevance", "reason": reason})
         same = [hit for hit in hits if (hit.memory.user_id, hit.memory.content) == (memory.user_id, memory.content)]
         if same or (memory.content_type == "message" and is_small_talk(memory.content)):
             reason = f"hit {places[same[0].memory_id]} says the same" if same else "it is small talk"
-            return found.model_copy(update={"lost_at": "repeat", "reason": reason})
+            return answered.model_copy(update={"lost_at": "repeat", "reason": reason})
         beside = "" if last_score is None else f": its score is {score:.3f}, that of the last hit {last_score:.3f}"
-        return found.model_copy(update={"reason": f"it ranks {rank} of {candidates} candidates{beside}"})
+        return answered.model_copy(update={"reason": f"it ranks {rank} of {candidates} candidates{beside}"})
 
     async def _no_candidate(
         self, scope: Scope, memory: Memory, request: RecallRequest, ranking: Ranking, last_score: float | None
@@ -227,35 +228,35 @@ async def _evidence(tx: Tx, memory: Memory) -> list[Evidence]:
                 if memory_id not in seen and len(seen) <= MOST_EVIDENCE:
                     seen.add(memory_id)
                     wanted[memory_id] = how
-        found = await store.get_many(tx, list(wanted))
+        origins = await store.get_many(tx, list(wanted))
         evidence += [
             Evidence(
                 memory_id=memory_id,
                 how=how,
                 depth=depth,
-                memory=found.get(memory_id),
-                trust=_level(found[memory_id], tx.scope) if memory_id in found else None,
+                memory=origins.get(memory_id),
+                trust=_level(origins[memory_id], tx.scope) if memory_id in origins else None,
             )
             for memory_id, how in wanted.items()
         ]
-        level = list(found.values())
+        level = list(origins.values())
         if not level:
             break
     return evidence
 
 
 async def _came_from(tx: Tx, memory: Memory) -> Mapping[UUID, SourceKind]:
-    found: dict[UUID, SourceKind] = {}
+    origins: dict[UUID, SourceKind] = {}
     for field, how in _FIELDS.items():
-        found |= dict.fromkeys(_ids(memory.metadata.get(field)), how)
+        origins |= dict.fromkeys(_ids(memory.metadata.get(field)), how)
     tenant_id = tx.scope.tenant_id
     if memory.content_type == SUMMARY and memory.session_id is not None:
         who = tenant_id, memory.user_id, memory.session_id, memory.updated_at, memory.agent_id
         told = await tx.fetch(QUERIES["conversation_messages"], *who)
-        found |= dict.fromkeys((row["memory_id"] for row in told), "conversation")
+        origins |= dict.fromkeys((row["memory_id"] for row in told), "conversation")
     older = await tx.fetch(QUERIES["older_versions"], tenant_id, memory.memory_id)
-    found |= dict.fromkeys((row["memory_id"] for row in older), "older")
-    return found
+    origins |= dict.fromkeys((row["memory_id"] for row in older), "older")
+    return origins
 
 
 def _ids(value: object) -> Iterator[UUID]:
