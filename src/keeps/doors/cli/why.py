@@ -63,7 +63,7 @@ async def why_not(
     in_context: Annotated[bool, typer.Option("--context", help="Look for it in a context, too.")] = False,
     budget_tokens: Annotated[int, typer.Option(help="With --context: its size.")] = 4_000,
 ) -> Answer:
-    """Show at which step a question lost a memory, and by how much."""
+    """Show at which step a question lost a memory."""
     options: dict[str, Any] = {
         "limit": limit,
         "kinds": kind,
