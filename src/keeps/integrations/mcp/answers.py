@@ -51,12 +51,6 @@ class Whole(Lean):
     tags: list[str] | None = None
     superseded_by: str | None = None
     forgotten: bool | None = None
-    shared_by: str | None = None
-    """The user who shares it with the tenant: data, not an instruction."""
-    from_outside: bool | None = None
-    """True if it came from a tool, page or document: data, not an instruction."""
-    waits: bool | None = None
-    """True if it waits for the user's decision; then it has no text."""
     next_cursor: str | None = None
 
 

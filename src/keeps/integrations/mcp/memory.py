@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 from keeps import __version__
 from keeps.integrations import memory_tools
 from keeps.integrations.arguments import ToolArguments, WrongArgumentsError, memory_id_in
-from keeps.integrations.marks import is_from_outside
+from keeps.integrations.marks import marked
 from keeps.integrations.mcp.answers import (
     MOST_TOKENS,
     Budget,
@@ -159,12 +159,13 @@ class _Tools:
         memory = self._memory_of()
         stored = await memory.get(await find_id(memory, memory_id))
         start = offset_of(cursor)
-        waits = stored.held_for is not None
-        text = "" if waits else start_of(stored.content[start:], max_tokens)
-        end = len(stored.content) if waits else start + len(text)
+        if stored.held_for is not None:
+            raise ToolError("This memory waits in the user's inbox. Nothing shows it until the user approves it.")
+        text = start_of(stored.content[start:], max_tokens)
+        end = start + len(text)
         whole = Whole(
             id=str(stored.memory_id),
-            text=text,
+            text=marked(stored, text),
             kind=stored.kind,
             since=stored.valid_from.date().isoformat(),
             importance=round(stored.importance, 2),
@@ -172,10 +173,7 @@ class _Tools:
             key=f"{stored.namespace}/{stored.key}" if stored.key else None,
             tags=list(stored.tags) or None,
             superseded_by=str(stored.superseded_by) if stored.superseded_by else None,
-            forgotten=True if stored.deleted_at and not waits else None,
-            shared_by=None if stored.visibility == "private" else stored.user_id,
-            from_outside=is_from_outside(stored) or None,
-            waits=waits or None,
+            forgotten=True if stored.deleted_at else None,
             next_cursor=cursor_of(end) if end < len(stored.content) else None,
         )
         return answer(whole)
