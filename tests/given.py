@@ -78,7 +78,7 @@ class Picker:
             "session_id": self.some("run1", "run2", "run ünï"),
             "expires_at": START + timedelta(days=self.some(36_000, 40_000)),
             "valid_from": START + timedelta(days=self.some(0, 1, 2)),
-            "role": self.some("user", "assistant", "tool"),
+            "role": self.some("user", "assistant"),  # a tool that contradicts a user waits in the inbox
             "trigger_condition": self.some(*TEXTS),
             "procedure_type": self.some("system_prompt", "few_shot_example"),
             "kind": self.some("semantic", "procedural"),

@@ -124,8 +124,11 @@ class Changes:
                 # The row exists, but this agent's token may not see it.
                 raise ConflictError("another of your agents already stores this key or content")
             return _created(new)
-        if less_trusted(new.row, stored) and same_json(
-            (stored.content, stored.value), (new.row.content, new.row.value)
+        outside = write.screening is not None and write.screening.outside
+        if (
+            outside
+            and less_trusted(new.row, stored)
+            and same_json((stored.content, stored.value), (new.row.content, new.row.value))
         ):
             return await self.unchanged(tx, stored)  # Or what the user said would be trusted less.
         match reconcile(stored, new.row, write.given, new_id(), self._clock()):
