@@ -14,7 +14,7 @@ TEXTS = (
     "The user prefers short answers.",
     " blanks around \n",
     "e\u0301 is not \u00e9, nor ｅ",
-    "שלום \u202eabc\u202c עולם",
+    "שלום \u202babc\u202c עולם",
     "👩‍👩‍👧‍👦 and 🏴󠁧󠁢󠁳󠁣󠁴󠁿",
     "zero\u200bwidth\ufeff and \u2028 lines \u2029",
     "not NUL: \\u0000 \\x00 %00",
@@ -78,7 +78,7 @@ class Picker:
             "session_id": self.some("run1", "run2", "run ünï"),
             "expires_at": START + timedelta(days=self.some(36_000, 40_000)),
             "valid_from": START + timedelta(days=self.some(0, 1, 2)),
-            "role": self.some("user", "assistant", "tool"),
+            "role": self.some("user", "assistant"),  # a tool that contradicts a user waits in the inbox
             "trigger_condition": self.some(*TEXTS),
             "procedure_type": self.some("system_prompt", "few_shot_example"),
             "kind": self.some("semantic", "procedural"),

@@ -2031,6 +2031,154 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/inbox": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Inbox
+         * @description List your memories that wait for a decision, newest first.
+         */
+        get: operations["get /v1/inbox"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/inbox/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Inbox
+         * @description Count your memories that wait for a decision, by reason.
+         */
+        get: operations["get /v1/inbox/count"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/inbox/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve Held
+         * @description Let memories out of the inbox, so that they are found. You can undo the operation.
+         */
+        post: operations["post /v1/inbox/approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/inbox/drop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drop Held
+         * @description Forget memories that wait. You can undo the operation for 30 days.
+         */
+        post: operations["post /v1/inbox/drop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/inbox/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Trusted Sources
+         * @description List the sources whose memories do not wait.
+         */
+        get: operations["get /v1/inbox/sources"];
+        put?: never;
+        /**
+         * Trust Source
+         * @description Approve what waits from a source, and let its later memories in at once. You can undo the operation.
+         */
+        post: operations["post /v1/inbox/sources"];
+        /**
+         * Distrust Source
+         * @description Trust a source no longer: its later memories may wait again.
+         */
+        delete: operations["delete /v1/inbox/sources"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memories/{memory_id}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Why
+         * @description Return what a memory came from, with speakers and times, and what changed it.
+         */
+        get: operations["get /v1/memories/{memory_id}/why"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memories/{memory_id}/why-not": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Why Not
+         * @description Return the step at which a question lost a memory, and by how much.
+         */
+        post: operations["post /v1/memories/{memory_id}/why-not"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/requests": {
         parameters: {
             query?: never;
@@ -2478,6 +2626,15 @@ export interface components {
             value: components["schemas"]["JsonValue"];
             version: number;
         };
+        /** @description A memory, with what it came from, what happened to it, and the jobs and decisions that changed it. */
+        Belief: {
+            memory: components["schemas"]["Memory"];
+            /** @enum {string} */
+            trust: "user" | "agent" | "shared" | "document" | "tool";
+            evidence: components["schemas"]["Evidence"][];
+            events: components["schemas"]["Event"][];
+            operations: components["schemas"]["Operation"][];
+        };
         /**
          * @description The place of a passage: characters `start` to `end` of the document's text. `page`: the page on which the
          *     answering sentence begins.
@@ -2883,6 +3040,22 @@ export interface components {
             traceparent?: string | null;
         };
         /**
+         * @description A memory that another one came from.
+         *
+         *     `how`: the message of a fact, a source of a summary, a duplicate that was merged, an older version, or a message of
+         *     the summarised conversation. `depth`: 1 for what the memory itself came from, 2 for what that came from, and so on.
+         *     `memory` and `trust` are None if it was deleted.
+         */
+        Evidence: {
+            /** Format: uuid */
+            memory_id: string;
+            /** @enum {string} */
+            how: "message" | "source" | "merged" | "older" | "conversation";
+            depth: number;
+            memory?: components["schemas"]["Memory"] | null;
+            trust?: ("user" | "agent" | "shared" | "document" | "tool") | null;
+        };
+        /**
          * @description The result of an exchange: receipts for each message, in order, and for each fact found; and the notes.
          *
          *     `recalled`: the number of messages that only repeated a context of Keeps and were not stored again (`unchanged`).
@@ -2925,6 +3098,10 @@ export interface components {
             /** @default false */
             refresh_ttl?: boolean;
         };
+        /** @description Memories that wait: all of them are decided, or none. */
+        HeldIds: {
+            memory_ids: string[];
+        };
         /** @description A dead letter: a job that failed after all attempts and waits for `retry`. */
         HeldJob: {
             id: number;
@@ -2933,6 +3110,18 @@ export interface components {
             attempts: number;
             /** Format: date-time */
             failed_at: string;
+        };
+        /**
+         * @description A memory that waits: nothing finds it until it is approved.
+         *
+         *     `held_for`: it gives instructions to a model, hides text, came in a flood, or contradicts a more trusted memory.
+         *     `source`: the name by which all memories of its source can be trusted.
+         */
+        HeldMemory: {
+            /** @enum {string} */
+            held_for: "instructions" | "hidden_text" | "flood" | "contradiction" | "trusted_source";
+            source: string;
+            memory: components["schemas"]["Memory"];
         };
         /**
          * @description A memory that answers, best first. Scores compare within one answer, not between answers.
@@ -2971,6 +3160,13 @@ export interface components {
             differs?: number;
             failed: number;
             errors: string[];
+        };
+        /** @description The number of memories that wait, up to 1,000, and of each reason. */
+        InboxCount: {
+            waiting: number;
+            reasons: {
+                [key: string]: number;
+            };
         };
         /**
          * @description Statistics of your own memory. Counts are of current memories unless stated otherwise.
@@ -3270,7 +3466,8 @@ export interface components {
          * @description One durable row: the content, its owner, the time it is true, and its lifetime.
          *
          *     `valid_from` and `valid_to` say when the content was true in the world; `created_at` and `updated_at` when Keeps
-         *     stored it. `superseded_by` names the newer memory. `life` is set by `get`, `list` and `recall`.
+         *     stored it. `superseded_by` names the newer memory.
+         *     `held_for`: why it waits in the inbox, where nothing finds it. `life` is set by `get`, `list` and `recall`.
          */
         Memory: {
             /** Format: uuid */
@@ -3306,6 +3503,7 @@ export interface components {
             expires_at?: string | null;
             archived_at?: string | null;
             deleted_at?: string | null;
+            held_for?: ("instructions" | "hidden_text" | "flood" | "contradiction" | "trusted_source") | null;
             document_id?: string | null;
             version: number;
             /** Format: date-time */
@@ -3758,7 +3956,9 @@ export interface components {
             at: string;
         };
         /**
-         * @description One run of a job over a tenant. `counts`: what it did, by name, such as `{"archived": 12}`.
+         * @description One run of a job over a tenant, or a decision about the inbox.
+         *
+         *     `counts`: what it did, by name, such as `{"archived": 12}`.
          *
          *     `undoable`: whether it can still be undone as a whole: for 30 days, if it changed anything.
          */
@@ -3817,6 +4017,10 @@ export interface components {
         };
         Page_Entity_: {
             items: components["schemas"]["Entity"][];
+            next_cursor?: string | null;
+        };
+        Page_HeldMemory_: {
+            items: components["schemas"]["HeldMemory"][];
             next_cursor?: string | null;
         };
         Page_LoggedRequest_: {
@@ -4111,7 +4315,8 @@ export interface components {
          *     `valid_from`. `as_of`: memories as stored at that time, including those changed or forgotten since; `valid_at`:
          *     memories true at that time, as stored now. `timezone`: the time zone of dates in the question; default:
          *     KEEPS_TIMEZONE. `include_archived`: True searches archived memories, too; False never does; None (the default) does
-         *     if the best current hit is weak.
+         *     if the best current hit is weak. `min_trust`: only memories of this level or a more trusted one: "user" (the user's
+         *     own words), "agent" (their agents' too), "shared" (other users' too), "document" (documents too); "tool" is all.
          */
         RecallRequest: {
             query: string;
@@ -4134,6 +4339,7 @@ export interface components {
             } | null;
             min_importance?: number | null;
             min_relevance?: number | null;
+            min_trust?: ("user" | "agent" | "shared" | "document" | "tool") | null;
             since?: string | null;
             until?: string | null;
             as_of?: string | null;
@@ -4170,7 +4376,8 @@ export interface components {
         /**
          * @description The result of one write.
          *
-         *     `unchanged`: it already existed. `superseded`: it was stored as an older version, because a newer one exists.
+         *     `unchanged`: it already existed. `held`: it waits in the inbox until somebody approves it.
+         *     `superseded`: it was stored as an older version, because a newer one exists.
          *     `event_id` names the event that records it (None when nothing changed); `indexed` says whether the vector is stored,
          *     too: if not, recall matches only its words until the index catches up. `providers`: those that deleted the forgotten
          *     memory; `failed_providers`: read-only ones that still have it. `remains_in`: the source message of a forgotten fact,
@@ -4178,7 +4385,7 @@ export interface components {
          */
         Receipt: {
             /** @enum {string} */
-            status: "created" | "updated" | "unchanged" | "superseded" | "forgotten" | "restored";
+            status: "created" | "updated" | "unchanged" | "superseded" | "forgotten" | "restored" | "held";
             /** Format: uuid */
             memory_id: string;
             memory?: components["schemas"]["Memory"] | null;
@@ -4366,6 +4573,10 @@ export interface components {
             memory_id: string;
             /** Format: date-time */
             updated_at: string;
+        };
+        /** @description The name of a source, as the inbox shows it, such as `tool:browser` or `https://example.org`. */
+        SourceName: {
+            source: string;
         };
         /** @description The tenant's storage at the end of a day. */
         StorageSample: {
@@ -4599,6 +4810,12 @@ export interface components {
             /** @default 100 */
             limit?: number;
         };
+        /** @description A source whose memories do not wait. */
+        TrustedSource: {
+            source: string;
+            /** Format: date-time */
+            trusted_at: string;
+        };
         /** @description The result of an upsert: the fact's id, and whether it is new. */
         Upserted: {
             /** @enum {string} */
@@ -4666,6 +4883,78 @@ export interface components {
             /** Format: date */
             week: string;
             memories: number;
+        };
+        /**
+         * @description The step at which a question lost a memory, and by how much.
+         *
+         *     `lost_at`: `nowhere` if it is among the hits, at place `rank`; `state` if it is not current; `filter` if an argument
+         *     excludes it (`arguments`); `candidates` if neither its words nor its meaning made it a candidate (its `similarity`
+         *     beside the least of the candidates); `rank` if `limit` better hits came first (its `score` beside the last hit's);
+         *     `relevance` if it is under `min_relevance`; `repeat` if another hit says the same; `later_statement` if a hit of a
+         *     later time changed it, so that a context marks or omits it; `context` if it was found but left out of the context.
+         */
+        WhyNot: {
+            /** Format: uuid */
+            memory_id: string;
+            /** @enum {string} */
+            lost_at: "nowhere" | "state" | "filter" | "candidates" | "rank" | "relevance" | "repeat" | "later_statement" | "context";
+            reason: string;
+            arguments?: string[];
+            rank?: number | null;
+            /** @default 0 */
+            candidates?: number;
+            score?: number | null;
+            last_score?: number | null;
+            relevance?: number | null;
+            similarity?: number | null;
+            least_similarity?: number | null;
+            newer_id?: string | null;
+            left_out?: string | null;
+        };
+        /** @description A question, with the arguments of `recall`. `context`: look for it in a context of `budget_tokens`, too. */
+        WhyNotQuestion: {
+            query: string;
+            /** @default 10 */
+            limit?: number;
+            kinds?: ("semantic" | "episodic" | "procedural")[] | null;
+            layers?: ("session" | "short_term" | "long_term" | "knowledge")[] | null;
+            content_types?: string[] | null;
+            agent_id?: string | null;
+            session_id?: string | null;
+            namespace?: string | null;
+            tags?: string[] | null;
+            /**
+             * @default any
+             * @enum {string}
+             */
+            tags_match?: "any" | "all";
+            filters?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            min_importance?: number | null;
+            min_relevance?: number | null;
+            min_trust?: ("user" | "agent" | "shared" | "document" | "tool") | null;
+            since?: string | null;
+            until?: string | null;
+            as_of?: string | null;
+            valid_at?: string | null;
+            /**
+             * @default all
+             * @enum {string}
+             */
+            scope?: "all" | "own" | "shared" | "working" | "persistent" | "indexed";
+            providers?: string[] | null;
+            include_archived?: boolean | null;
+            /** @default false */
+            include_superseded?: boolean;
+            timezone?: string | null;
+            rerank?: boolean | null;
+            /** @default false */
+            explain?: boolean;
+            /** @default false */
+            context?: boolean;
+            /** @default 4000 */
+            budget_tokens?: number;
         };
         /** @description The result of deleting all keys of a plan. */
         WorkingCleared: {
@@ -7824,7 +8113,7 @@ export interface operations {
     "get /v1/operations": {
         parameters: {
             query?: {
-                job?: ("sessions" | "promotion" | "decay" | "expiry" | "storage" | "consolidation" | "index") | null;
+                job?: ("sessions" | "promotion" | "decay" | "expiry" | "storage" | "consolidation" | "index" | "inbox") | null;
                 status?: ("running" | "completed" | "failed" | "undone") | null;
                 limit?: number;
                 cursor?: string | null;
@@ -7948,6 +8237,212 @@ export interface operations {
                 };
                 content: {
                     "application/json": number;
+                };
+            };
+        };
+    };
+    "get /v1/inbox": {
+        parameters: {
+            query?: {
+                reason?: ("instructions" | "hidden_text" | "flood" | "contradiction" | "trusted_source") | null;
+                limit?: number;
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_HeldMemory_"];
+                };
+            };
+        };
+    };
+    "get /v1/inbox/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InboxCount"];
+                };
+            };
+        };
+    };
+    "post /v1/inbox/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HeldIds"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+        };
+    };
+    "post /v1/inbox/drop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HeldIds"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+        };
+    };
+    "get /v1/inbox/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrustedSource"][];
+                };
+            };
+        };
+    };
+    "post /v1/inbox/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SourceName"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+        };
+    };
+    "delete /v1/inbox/sources": {
+        parameters: {
+            query: {
+                source: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrustedSource"];
+                };
+            };
+        };
+    };
+    "get /v1/memories/{memory_id}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Belief"];
+                };
+            };
+        };
+    };
+    "post /v1/memories/{memory_id}/why-not": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WhyNotQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhyNot"];
                 };
             };
         };

@@ -454,6 +454,7 @@ CREATE TABLE keeps.memories (
     version integer NOT NULL,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    held_for text,
     CONSTRAINT memories_content_length CHECK (((char_length(content) >= 1) AND (char_length(content) <= 50000))),
     CONSTRAINT memories_importance_range CHECK (((importance >= (0)::double precision) AND (importance <= (1)::double precision))),
     CONSTRAINT memories_key_has_namespace CHECK (((key IS NULL) OR (namespace IS NOT NULL))),
@@ -466,6 +467,14 @@ CREATE TABLE keeps.memories (
 );
 
 COMMENT ON TABLE keeps.memories IS 'Every durable memory of every kind and layer.';
+
+COMMENT ON COLUMN keeps.memories.held_for IS 'Why the memory waits in the inbox, hidden like a forgotten one; trusted_source: a source whose memories do not.';
+
+ALTER TABLE keeps.memories
+    ADD CONSTRAINT memories_held_for_known CHECK ((held_for = ANY (ARRAY['instructions'::text, 'hidden_text'::text, 'flood'::text, 'contradiction'::text, 'trusted_source'::text]))) NOT VALID;
+
+ALTER TABLE keeps.memories
+    ADD CONSTRAINT memories_held_is_hidden CHECK (((held_for IS NULL) OR (NOT (deleted_at IS NULL)))) NOT VALID;
 
 ALTER TABLE ONLY keeps.memories
     ADD CONSTRAINT memories_owner_unique UNIQUE (tenant_id, memory_id, user_id);

@@ -6,6 +6,7 @@ from keeps.memory.context.part import PART as CONTEXT
 from keeps.memory.conversations.part import PART as CONVERSATIONS
 from keeps.memory.federated.part import PART as FEDERATED
 from keeps.memory.graph.part import PART as GRAPH
+from keeps.memory.inbox.part import PART as INBOX
 from keeps.memory.indexing.part import PART as INDEXING
 from keeps.memory.insights.part import PART as INSIGHTS
 from keeps.memory.jobs.part import PART as JOBS
@@ -19,6 +20,7 @@ from keeps.memory.recall.part import PART as RECALL
 from keeps.memory.requests.part import PART as REQUESTS
 from keeps.memory.spaces.part import PART as SPACES
 from keeps.memory.transfer.part import PART as TRANSFER
+from keeps.memory.why.part import PART as WHY
 from keeps.part import Part
 from keeps.sources.databases.part import PART as DATABASES
 from keeps.sources.documents.part import PART as DOCUMENTS
@@ -46,8 +48,10 @@ PARTS: tuple[Part, ...] = (
     GRAPH,
     PROVIDERS,
     OPERATIONS,
+    INBOX,
     CONVERSATIONS,
     CONTEXT,
+    WHY,
     EVENTS,
     WEBHOOKS,
     DOCUMENTS,

@@ -35,6 +35,7 @@ TALK = [
 
 async def told(living: Keeps, tenant: str) -> Any:
     alice = living.memory(Scope(tenant, "alice", "concierge"))
+    await alice.trust_source("tool:web")  # Or its text would wait in the inbox, and not be fenced.
     await alice.store_exchange(TALK, session_id="s1")
     await alice.store_skill(
         "concierge",
@@ -226,7 +227,7 @@ async def test_insights_count_stored_data(living: Keeps, clock: MovingClock, ten
     assert [each.fades_at for each in soon.fading] == sorted(each.fades_at for each in soon.fading)
     clock.forward(days=-5)
     assert found.growth_trend == "increasing"
-    assert found.storage[-1].memories == 10
+    assert found.storage[-1].memories == 11  # with the trusted source
     clock.forward(days=40)
     await living.service(Lifecycle).run(tenant, "decay")
     later = await alice.insights()

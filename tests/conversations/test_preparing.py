@@ -22,10 +22,12 @@ async def test_exchange_is_prepared_before_its_transaction(
     prepared: list[int] = []
     prepare = MemoryService.prepare
 
-    async def checked(self: MemoryService, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Write]:
+    async def checked(
+        self: MemoryService, scope: Scope, items: Sequence[NewMemory], *, index_now: bool, derived: bool = False
+    ) -> list[Write]:
         forbid_inside_transaction("the preparation of memories")
         prepared.append(len(items))
-        return await prepare(self, scope, items, index_now=index_now)
+        return await prepare(self, scope, items, index_now=index_now, derived=derived)
 
     monkeypatch.setattr(MemoryService, "prepare", checked)
     messages = said("I live in Leeds.", "I work at Acme. I'm allergic to peanuts.")

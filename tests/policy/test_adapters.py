@@ -25,6 +25,7 @@ NO_PACKAGE = (
     "files",
     "hindsight",
     "lines",
+    "marks",
     "mem0",
     "memory_tools",
     "openai_proxy",

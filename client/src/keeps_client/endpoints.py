@@ -13,6 +13,7 @@ from keeps_client.models import (
     documents,
     events,
     graph,
+    inbox,
     insights,
     items,
     knowledge,
@@ -27,6 +28,7 @@ from keeps_client.models import (
     tasks,
     tools,
     transcripts,
+    why,
     working,
 )
 
@@ -51,6 +53,8 @@ _NOUNS = (
     providers,
     events,
     operations,
+    inbox,
+    why,
     requests,
     insights,
     access,

@@ -170,6 +170,11 @@ def as_user(scope: Scope, user_id: str) -> Scope:
     return check_actor(replace(scope, user_id=user_id, acting_user=None))
 
 
+def is_own(owner: str, user_id: str) -> bool:
+    """Return whether what a user id owns is the user's own words: what a space owns may be anyone's."""
+    return owner == user_id and space_of(owner) is None
+
+
 def owns_shared(user_id: str) -> bool:
     """Return whether this user id owns the data of a space, or what the tenant shares."""
     return user_id == SHARED_USER_ID or user_id.startswith(SPACE_PREFIX)

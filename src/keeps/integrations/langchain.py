@@ -25,7 +25,9 @@ except ImportError as error:
 
 from pydantic import Field, PrivateAttr
 
+from keeps.base.text.fences import shown
 from keeps.engine import Keeps
+from keeps.integrations.marks import marked
 from keeps.integrations.owners import NOT_ALLOWED, Owners
 from keeps.integrations.transcripts import delete_session, read_entries
 from keeps_client.checked import validated
@@ -231,11 +233,11 @@ def _user_of(config: RunnableConfig | None) -> str | None:
     return None if found is None else str(found)
 
 
-def _memories(found: RecallResult) -> list[Document]:
+def _memories(found: RecallResult, asking: str | None = None) -> list[Document]:
     return [
         Document(
             id=str(hit.memory.memory_id),
-            page_content=hit.memory.content,
+            page_content=marked(hit.memory, asking=asking),
             metadata={
                 **hit.memory.metadata,
                 "kind": hit.memory.kind,
@@ -257,7 +259,7 @@ def _passages(found: DocumentHits, retriever: KeepsRetriever) -> list[Document]:
     return [
         Document(
             id=str(hit.memory_id),
-            page_content=hit.content,
+            page_content=shown(hit.content, "document"),
             metadata={
                 "title": hit.citations[0].title if hit.citations else None,
                 "source": hit.citations[0].source if hit.citations else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from keeps.integrations.budgets import LEFT_FOR_THE_FRAME, SHOWN_CHARACTERS, fitting, start_of, tokens
+from keeps.integrations.marks import marked
 from keeps_client.models import Memory
 from keeps_client.models.recall import WEAK_RELEVANCE
 
@@ -41,4 +42,5 @@ def _line(memory: Memory, relevance: float | None, characters: int, name: str) -
     tags = f", tags {', '.join(memory.tags[:MOST_TAGS])}" if memory.tags else ""
     content = " ".join(memory.content[: characters + 1].split())
     content = content[:characters] + CUT if len(memory.content) > characters else content
+    content = marked(memory, content)
     return f"- {name}: {weak}{content} (importance {memory.importance:g}{tags}, id {memory.memory_id})"

@@ -35,6 +35,7 @@ from keeps_client.models.memories import (
     Role,
     Visibility,
 )
+from keeps_client.models.names import Trust
 from keeps_client.models.recall import RECALL, RecallScope
 from keeps_client.validation import Index
 
@@ -233,6 +234,7 @@ class Memories(Doing):
         filters: Filters | None = None,
         min_importance: float | None = None,
         min_relevance: float | None = None,
+        min_trust: Trust | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         as_of: datetime | None = None,
@@ -251,6 +253,7 @@ class Memories(Doing):
         `since` and `until` limit the time at which a memory became true. `as_of` returns memories as stored then,
         including those changed or forgotten since; `valid_at` returns memories that were true then, as stored now.
         `spaces`: search only these spaces beside your own and shared memories; by default all that you are a member of.
+        `min_trust` returns only memories of this level of trust or above: user, agent, shared, document or tool.
         `timezone`: the time zone of dates in the question. `rerank=False` omits late interaction and the reranker.
         `explain` adds the parts of each hit's score. Raises ValidationFailedError for unknown fields in `filters`.
         """
@@ -269,6 +272,7 @@ class Memories(Doing):
             filters=filters,
             min_importance=min_importance,
             min_relevance=min_relevance,
+            min_trust=min_trust,
             since=since,
             until=until,
             as_of=as_of,

@@ -15,6 +15,7 @@ from keeps_client._sync.events import Events
 from keeps_client._sync.folders import Folders
 from keeps_client._sync.graph import Graph
 from keeps_client._sync.groups import GROUPS, Group, State, methods_of
+from keeps_client._sync.inbox import Inbox
 from keeps_client._sync.knowledge import Knowledge
 from keeps_client._sync.memories import Memories
 from keeps_client._sync.operations import Operations
@@ -22,6 +23,7 @@ from keeps_client._sync.providers import Providers
 from keeps_client._sync.requests import Requests
 from keeps_client._sync.spaces import Spaces
 from keeps_client._sync.tools import Tools
+from keeps_client._sync.why import Why
 
 
 class Memory(
@@ -36,6 +38,8 @@ class Memory(
     Events,
     Providers,
     Operations,
+    Inbox,
+    Why,
     Requests,
     Spaces,
 ):

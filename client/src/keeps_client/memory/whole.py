@@ -14,6 +14,7 @@ from keeps_client.memory.events import Events
 from keeps_client.memory.folders import Folders
 from keeps_client.memory.graph import Graph
 from keeps_client.memory.groups import GROUPS, Group, State, methods_of
+from keeps_client.memory.inbox import Inbox
 from keeps_client.memory.knowledge import Knowledge
 from keeps_client.memory.memories import Memories
 from keeps_client.memory.operations import Operations
@@ -21,6 +22,7 @@ from keeps_client.memory.providers import Providers
 from keeps_client.memory.requests import Requests
 from keeps_client.memory.spaces import Spaces
 from keeps_client.memory.tools import Tools
+from keeps_client.memory.why import Why
 
 
 class Memory(
@@ -35,6 +37,8 @@ class Memory(
     Events,
     Providers,
     Operations,
+    Inbox,
+    Why,
     Requests,
     Spaces,
 ):

@@ -76,6 +76,7 @@ from keeps_client.models.graph import (
     Traversal,
     TraverseRequest,
 )
+from keeps_client.models.inbox import HeldIds, HeldMemory, InboxCount, SourceName, TrustedSource
 from keeps_client.models.insights import Insights, JunkAudit
 from keeps_client.models.items import (
     DeleteItem,
@@ -133,6 +134,7 @@ from keeps_client.models.transcripts import (
     TranscriptEntry,
     TranscriptInfo,
 )
+from keeps_client.models.why import Belief, Evidence, WhyNot, WhyNotQuestion
 from keeps_client.models.working import (
     AtomicAppend,
     AtomicChange,
@@ -158,6 +160,7 @@ __all__ = [
     "AtomicIncrement",
     "AtomicMerge",
     "AtomicResult",
+    "Belief",
     "Citation",
     "ContextItem",
     "ContextRequest",
@@ -183,13 +186,17 @@ __all__ = [
     "EpisodicItem",
     "ErasureReceipt",
     "Event",
+    "Evidence",
     "ExchangeReceipt",
     "Explanation",
     "Filters",
     "GetItem",
+    "HeldIds",
     "HeldJob",
+    "HeldMemory",
     "Hit",
     "ImportSummary",
+    "InboxCount",
     "Insights",
     "Item",
     "ItemBatch",
@@ -278,6 +285,7 @@ __all__ = [
     "SessionChange",
     "SessionNotes",
     "Source",
+    "SourceName",
     "Space",
     "SpaceDetail",
     "SpaceMember",
@@ -295,11 +303,14 @@ __all__ = [
     "TranscriptInfo",
     "Traversal",
     "TraverseRequest",
+    "TrustedSource",
     "Upserted",
     "UserNamespaces",
     "Verification",
     "Webhook",
     "WebhookFailure",
+    "WhyNot",
+    "WhyNotQuestion",
     "WorkingCleared",
     "WorkingDeleted",
     "WorkingItem",

@@ -21,6 +21,8 @@ EventType = Literal[
     "memory.promoted",
     "memory.expired",
     "memory.indexed",
+    "memory.held",
+    "memory.approved",
     "memory.linked",
     "memory.unlinked",
     "memory.provider.registered",

@@ -24,7 +24,7 @@ from keeps_client.models.common import (
     Wire,
 )
 from keeps_client.models.events import Event
-from keeps_client.models.names import Name, Namespace, SpaceName, Tag
+from keeps_client.models.names import HeldFor, Name, Namespace, SpaceName, Tag
 from keeps_client.models.working import ExpectedVersion
 from keeps_client.values import MAX_CONTENT_CHARACTERS
 from keeps_client.values import Visibility as Visibility
@@ -37,7 +37,7 @@ MemoryOrder = Literal["created", "importance", "recency", "name"]
 IndexWhen = Literal["now", "later"]
 Learn = Literal["facts", "user_facts"]
 """What is learnt from the user's messages in a batch: facts as in an exchange, or only facts about the user."""
-ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgotten", "restored"]
+ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgotten", "restored", "held"]
 
 Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]
 MAX_KEY_CHARACTERS = 255
@@ -66,7 +66,8 @@ class Memory(Wire):
     """One durable row: the content, its owner, the time it is true, and its lifetime.
 
     `valid_from` and `valid_to` say when the content was true in the world; `created_at` and `updated_at` when Keeps
-    stored it. `superseded_by` names the newer memory. `life` is set by `get`, `list` and `recall`.
+    stored it. `superseded_by` names the newer memory.
+    `held_for`: why it waits in the inbox, where nothing finds it. `life` is set by `get`, `list` and `recall`.
     """
 
     memory_id: UUID
@@ -95,6 +96,7 @@ class Memory(Wire):
     expires_at: datetime | None = None
     archived_at: datetime | None = None
     deleted_at: datetime | None = None
+    held_for: HeldFor | None = None
     document_id: UUID | None = None
     version: int
     created_at: datetime
@@ -175,7 +177,8 @@ class MemoryChange(Wire):
 class Receipt(Wire):
     """The result of one write.
 
-    `unchanged`: it already existed. `superseded`: it was stored as an older version, because a newer one exists.
+    `unchanged`: it already existed. `held`: it waits in the inbox until somebody approves it.
+    `superseded`: it was stored as an older version, because a newer one exists.
     `event_id` names the event that records it (None when nothing changed); `indexed` says whether the vector is stored,
     too: if not, recall matches only its words until the index catches up. `providers`: those that deleted the forgotten
     memory; `failed_providers`: read-only ones that still have it. `remains_in`: the source message of a forgotten fact,

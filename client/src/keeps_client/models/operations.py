@@ -12,11 +12,15 @@ from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Cursor, Limit, Page, Wire
 
 JobName = Literal["sessions", "promotion", "decay", "expiry", "storage", "consolidation", "index"]
+OperationName = Literal[JobName, "inbox"]
+"""A job, or decisions of a person about the inbox."""
 OperationStatus = Literal["running", "completed", "failed", "undone"]
 
 
 class Operation(Wire):
-    """One run of a job over a tenant. `counts`: what it did, by name, such as `{"archived": 12}`.
+    """One run of a job over a tenant, or a decision about the inbox.
+
+    `counts`: what it did, by name, such as `{"archived": 12}`.
 
     `undoable`: whether it can still be undone as a whole: for 30 days, if it changed anything.
     """
@@ -77,7 +81,7 @@ class OperationId(Wire):
 
 
 class OperationQuery(Wire):
-    job: JobName | None = None
+    job: OperationName | None = None
     status: OperationStatus | None = None
     limit: Limit = 50
     cursor: Cursor = None

@@ -20,7 +20,7 @@ from keeps_client.models.common import (
     small_json,
 )
 from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory
-from keeps_client.models.names import Name, Namespace, SpaceName, Tag, ZoneName
+from keeps_client.models.names import Name, Namespace, SpaceName, Tag, Trust, ZoneName
 
 
 def _small(filters: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -43,7 +43,8 @@ class RecallRequest(Wire):
     `valid_from`. `as_of`: memories as stored at that time, including those changed or forgotten since; `valid_at`:
     memories true at that time, as stored now. `timezone`: the time zone of dates in the question; default:
     KEEPS_TIMEZONE. `include_archived`: True searches archived memories, too; False never does; None (the default) does
-    if the best current hit is weak.
+    if the best current hit is weak. `min_trust`: only memories of this level or a more trusted one: "user" (the user's
+    own words), "agent" (their agents' too), "shared" (other users' too), "document" (documents too); "tool" is all.
     """
 
     MOST_BYTES: ClassVar[int] = MAX_QUESTION_BYTES
@@ -61,6 +62,7 @@ class RecallRequest(Wire):
     filters: Filters | None = None
     min_importance: Importance | None = None
     min_relevance: Annotated[float, Field(ge=0, le=1)] | None = None
+    min_trust: Trust | None = None
     since: UtcTime | None = None
     until: UtcTime | None = None
     as_of: UtcTime | None = None

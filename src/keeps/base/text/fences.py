@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from keeps.base.text.instructions import may_give_instructions
 from keeps.base.text.trust import Origin
 from keeps.base.text.words import without_growers, without_piles
 
@@ -52,7 +53,7 @@ def shown(text: str, origin: Origin = "own") -> str:
     line = one_line(text)
     if origin == "own":
         return line
-    if reads_like_an_instruction(line):
+    if reads_like_an_instruction(line) or may_give_instructions(line):
         return f"[{FENCE}: «{line.replace('«', '<').replace('»', '>')}»]"
     return f"({_FROM[origin]}) {line}"
 

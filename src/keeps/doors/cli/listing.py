@@ -26,6 +26,9 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "update": ("memories", "Correct or change a memory."),
         "forget": ("memories", "Hide a memory at once. You can restore it for 30 days."),
         "restore": ("memories", "Restore a forgotten memory."),
+        "why": ("why", "Show what a memory came from, and what changed it."),
+        "why-not": ("why", "Show at which step a question lost a memory."),
+        "inbox": ("inbox", "Memories that wait for a decision: list, approve, drop."),
         "history": ("memories", "Show all changes of a memory, oldest first."),
     },
     "Conversations": {

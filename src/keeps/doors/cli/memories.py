@@ -104,6 +104,10 @@ async def recall(
         bool | None, typer.Option(help="Search archived memories: always, never, or (default) if hits are weak.")
     ] = None,
     min_relevance: Annotated[float | None, typer.Option(help="Leave out hits with a lower relevance, 0 to 1.")] = None,
+    min_trust: Annotated[
+        str | None,
+        typer.Option(help="Only memories of this level or above: user, agent, shared, document or tool (all)."),
+    ] = None,
     provider: Annotated[
         list[str] | None, typer.Option(help="Search only this provider, such as postgres; repeat for more.")
     ] = None,
@@ -114,6 +118,7 @@ async def recall(
 ) -> Answer:
     """Search memories. Prints those that are true now, best first."""
     kinds: Any = kind
+    least_trust: Any = min_trust
     result = await memory.recall(
         query,
         limit=limit,
@@ -129,6 +134,7 @@ async def recall(
         include_superseded=include_superseded,
         include_archived=include_archived,
         min_relevance=min_relevance,
+        min_trust=least_trust,
         providers=provider,
         timezone=timezone,
         explain=explain,
@@ -140,7 +146,7 @@ async def recall(
             f"Nothing was stored at {as_of:%Y-%m-%d %H:%M} UTC. [dim]--valid-at finds what was true then, as stored"
             " now.[/]"
         )
-    elif any((kind, namespace, tag, session, since, until, valid_at, filters, provider)):
+    elif any((kind, min_trust, namespace, tag, session, since, until, valid_at, filters, provider)):
         nothing = "No memories found. [dim]Use fewer filters to find more.[/]"
     else:
         nothing = "Nothing found. [dim]`keeps list` lists your memories.[/]"

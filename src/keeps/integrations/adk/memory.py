@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from keeps.engine import Keeps
 from keeps.integrations.adk.sessions import time_of
 from keeps.integrations.arguments import WrongArgumentsError, memory_id_in, places_in
+from keeps.integrations.marks import marked
 from keeps.integrations.owners import NOT_ALLOWED, Owners, place_of
 from keeps_client.checked import validated
 from keeps_client.errors import (
@@ -278,7 +279,7 @@ def _entry(memory: Stored, relevance: float | None) -> MemoryEntry:
         id=str(memory.memory_id),
         author=str(speaker) if speaker else None,
         timestamp=memory.valid_from.isoformat(),
-        content=types.Content(role=role, parts=[types.Part(text=memory.content)]),
+        content=types.Content(role=role, parts=[types.Part(text=marked(memory))]),
         custom_metadata={name: value for name, value in memory.metadata.items() if name not in ("adk_app", "speaker")}
         | ({} if relevance is None else {"relevance": relevance}),
     )

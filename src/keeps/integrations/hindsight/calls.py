@@ -25,6 +25,7 @@ from keeps.integrations.hindsight.shapes import (
     shown_unit,
     type_of,
 )
+from keeps.integrations.marks import marked
 from keeps.integrations.product_api import administers, forget_all, own_memories, without_passages
 from keeps.memory.memories.counts import MemoryCounts
 from keeps.sources.importing.records import MAX_SECTION_CHARACTERS, fitted, pieces
@@ -121,7 +122,7 @@ class Calls:
             limit = _HITS[body.budget or "low"]
             hits = await self._hits(body.query, limit, filters, body.fact_types, None)
             chosen = list(_within(hits, budget))
-            text = "\n".join(f"- {line}" for _, line in chosen)
+            text = "\n".join(f"- {marked(hit.memory, line)}" for hit, line in chosen)
             facts = [shown_fact(hit.memory, line, type_of(hit.memory, body.fact_types)) for hit, line in chosen]
         wants_facts = (body.include or {}).get("facts") is not None
         return {"text": text, "based_on": {"memories": facts} if wants_facts else None}

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from keeps.integrations.marks import marked
 from keeps.integrations.product_api import NotSupportedError
 from keeps.integrations.storable import UNSTORABLE, storable
 from keeps_client.errors import ValidationFailedError
@@ -206,7 +207,7 @@ def shown_fact(memory: Memory, text: str, fact_type: FactType) -> dict[str, Any]
     metadata = {name: value if isinstance(value, str) else str(value) for name, value in memory.metadata.items()}
     return {
         "id": str(memory.memory_id),
-        "text": text,
+        "text": marked(memory, text),
         "type": fact_type,
         "context": metadata.pop(CONTEXT, None),
         "occurred_start": memory.valid_from.isoformat(),

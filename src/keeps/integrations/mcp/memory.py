@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field
 from keeps import __version__
 from keeps.integrations import memory_tools
 from keeps.integrations.arguments import ToolArguments, WrongArgumentsError, memory_id_in
+from keeps.integrations.marks import marked
 from keeps.integrations.mcp.answers import (
     MOST_TOKENS,
     Budget,
@@ -158,11 +159,13 @@ class _Tools:
         memory = self._memory_of()
         stored = await memory.get(await find_id(memory, memory_id))
         start = offset_of(cursor)
+        if stored.held_for is not None:
+            raise ToolError("This memory waits in the user's inbox. Nothing shows it until the user approves it.")
         text = start_of(stored.content[start:], max_tokens)
         end = start + len(text)
         whole = Whole(
             id=str(stored.memory_id),
-            text=text,
+            text=marked(stored, text),
             kind=stored.kind,
             since=stored.valid_from.date().isoformat(),
             importance=round(stored.importance, 2),
@@ -223,7 +226,9 @@ class _Tools:
         memory = self._memory_of()
         done = await memory.update(await find_id(memory, memory_id), if_version=if_version, **updates)
         version = done.memory.version if done.memory else None
-        return answer(Done(status=done.status, id=str(done.memory_id), version=version))
+        return answer(
+            Done(status=done.status, id=str(done.memory_id), version=version, note=memory_tools.note_of(done))
+        )
 
     def forget(self) -> Tool:
         """Return the tool `forget`, which asks a person before it erases."""

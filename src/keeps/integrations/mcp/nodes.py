@@ -16,6 +16,7 @@ from uuid import UUID
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
 
+from keeps.integrations.marks import marked
 from keeps_client.checked import validated
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.memory.whole import Memory
@@ -189,7 +190,7 @@ async def observations_of(memory: Memory, entity: Entity) -> list[str]:
     while True:
         page = await memory.list(filters=filters, limit=MAX_LIMIT, cursor=cursor)
         observations += [
-            (observation.created_at, observation.metadata.get("position", 0), observation.content)
+            (observation.created_at, observation.metadata.get("position", 0), marked(observation))
             for observation in page.items
             if name_key(str(observation.metadata.get("entity", entity.name))) in keys
         ]

@@ -11,6 +11,7 @@ from mcp.server.mcpserver.prompts.base import Message, UserMessage
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, GetPromptResult, InputRequiredResult
 
+from keeps.integrations.marks import marked
 from keeps.integrations.mcp.answers import sentence
 from keeps.integrations.memory_tools import WrongIdError, id_of
 from keeps_client.errors import KeepsError, NotFoundError
@@ -51,7 +52,7 @@ async def _memory_text(memory: Memory, memory_id: str) -> str:
     held = await memory.get(id_of(memory_id))
     if held.deleted_at is not None:
         raise ResourceNotFoundError(f"memory://{memory_id} is forgotten")
-    return held.content
+    return marked(held)
 
 
 async def _notes_text(memory: Memory, session_id: str) -> str:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from keeps.integrations.marks import marked
 from keeps.integrations.mem0.filters import APP
 from keeps.integrations.product_api import NotSupportedError
 from keeps_client.errors import ValidationFailedError
@@ -180,7 +181,7 @@ def shown(memory: Memory, score: float | None = None, fields: Sequence[str] | No
     metadata = {name: value for name, value in memory.metadata.items() if name != APP}
     values: dict[str, Any] = {
         "id": str(memory.memory_id),
-        "memory": memory.content,
+        "memory": memory.content if score is None else marked(memory),
         "user_id": memory.user_id,
         "agent_id": memory.agent_id,
         "app_id": memory.metadata.get(APP),

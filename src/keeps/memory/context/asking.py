@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
 from keeps.base.scope import Scope
+from keeps.base.text.trust import origin_of
 from keeps.memory.context import pinned, reading, sections
 from keeps.memory.context.reading import ContextRows
 from keeps.memory.context.sections import Item, Last
@@ -97,6 +98,8 @@ class Asker:
     async def reading(self, asking: Asking, read: Signals, needed: frozenset[str]) -> AsyncGenerator[Reads]:
         """Read for the sources that are needed. What nobody waits for any more at the end is cancelled."""
         parts = needed & reading.PARTS
+        if asking.scope.space_id is not None:
+            parts -= reading.OF_A_USER
         rows = reading.read(self._database, asking.scope, asking.request, parts, asking.now, model=self._sources.model)
         tasks = asyncio.create_task(rows), asyncio.create_task(self._recall(asking, _requests(asking, read, needed)))
         try:
@@ -120,7 +123,11 @@ class Asker:
             return Last(digest(notes), True, notes.updated_at)
         if over is None:
             return None
-        return Last(over["content"], "trust" not in json.loads(over["metadata"]), over["valid_from"])
+        return Last(
+            over["content"],
+            origin_of(over["role"], over["source"], json.loads(over["metadata"])) == "own",
+            over["valid_from"],
+        )
 
     async def memories(self, reads: Reads) -> list[RecallResult]:
         """Return what was found in the whole memory, in lasting memories, and for each step of the question."""

@@ -20,6 +20,8 @@ QUERIES = Statements("keeps.memory.context", MEMORY)
 STATEMENT = QUERIES["context_rows"].within(JSON_COLUMNS, MOST_WHOLE)
 PARTS = frozenset(("session", "last_session", "identity", "knowledge", "standing"))
 """The sources of a context that this statement answers."""
+OF_A_USER = frozenset(("identity", "standing"))
+"""Those that a space does not have: what its members say is nobody's identity, and no instruction for every prompt."""
 STANDING = 40
 """Maximum number of standing memories of each kind."""
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
+from keeps.base.scope import is_own
 from keeps.base.text.asks import only_asks
 from keeps.base.text.changes import places_told, stand_beside, stated
 from keeps.base.text.fences import one_line, reads_like_an_instruction, shown
@@ -203,7 +204,9 @@ def as_item(
     zone: tzinfo = UTC,
 ) -> Item:
     """Return a memory as a line with its speaker and date. `asking`: the user; other users' words are marked."""
-    origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
+    origin: Origin = origin_of(
+        memory.role, memory.source, memory.metadata, own=is_own(memory.user_id, asking), layer=memory.layer
+    )
     chosen = section or _section_of(memory)
     content = memory.content
     agent_said = False

@@ -112,7 +112,9 @@ class SessionConsolidation:
         """Store the summary of a conversation and its facts; return the receipts of the facts."""
         session = await sessions.get(tx, notes.session_id)
         made = summary_memory(notes, session.name if session else None, run.now, agent_id, trusted=trusted)
-        (receipt,) = await self._memory.apply(tx, await self._memory.prepare(tx.scope, [made], index_now=False))
+        (receipt,) = await self._memory.apply(
+            tx, await self._memory.prepare(tx.scope, [made], index_now=False, derived=True)
+        )
         facts = await self._exchanges.facts.store(tx, new_facts)
         created = [new_receipt for new_receipt in (receipt, *facts) if new_receipt.status == "created"]
         rows = [await memories.lock(tx, new_receipt.memory_id) for new_receipt in created]

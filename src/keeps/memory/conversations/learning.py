@@ -15,6 +15,7 @@ from keeps.base.text.trust import OUTDATED, RULES
 from keeps.memory.conversations.facts import NAMESPACE, USER, Fact, as_memory
 from keeps.memory.memories import store as memories
 from keeps.memory.memories.changes import Write
+from keeps.memory.memories.screening import held, less_trusted
 from keeps.memory.memories.service import MemoryService
 from keeps.memory.memories.types import MemoryRow
 from keeps.store.db.session import Tx
@@ -42,8 +43,8 @@ class NewFact:
 class FactWriter:
     """Prepares facts before a transaction, and stores them in it.
 
-    The user's own words may replace or end any fact; an agent's words, and text from tools or pages, only facts of
-    the same origin.
+    A text may replace or end facts of its own level of trust and below. What contradicts a more trusted fact waits in
+    the inbox.
     """
 
     def __init__(self, memory: MemoryService) -> None:
@@ -81,7 +82,7 @@ class FactWriter:
             )
             for fact in facts
         ]
-        writes = await self._memory.prepare(scope, new, index_now=False)
+        writes = await self._memory.prepare(scope, new, index_now=False, derived=True)
         return [NewFact(fact, write, said_at, source, trust) for fact, write in zip(facts, writes, strict=True)]
 
     async def store(self, tx: Tx, facts: Sequence[NewFact], *, source: UUID | None = None) -> list[Receipt]:
@@ -98,18 +99,26 @@ class FactWriter:
         return receipts
 
     async def _put(self, tx: Tx, new: NewFact) -> Receipt | None:
-        """Store one fact, and outdate the one that it replaces; None if its origin may not replace that one."""
+        """Store one fact, and outdate the one that it replaces.
+
+        If its origin is less trusted than that of another value, it waits in the inbox; None if the value is the same.
+        """
         stored = await memories.lock_key(tx, NAMESPACE, new.fact.key)
         if stored is None:
             (receipt,) = await self._memory.apply(tx, [new.write])
             return receipt
-        origin = stored.metadata.get("trust", "user")
-        if new.trust not in ("user", origin):
-            return None
-        if new.trust == origin and stored.valid_to is None and has_value(stored, new.fact):
+        if less_trusted(new.write.new.row, stored):
+            return None if has_value(stored, new.fact) else await self._hold(tx, new)
+        same_trust = new.trust == stored.metadata.get("trust", "user")
+        if same_trust and stored.valid_to is None and has_value(stored, new.fact):
             return Receipt(status="unchanged", memory_id=stored.memory_id, memory=stored.as_memory())
         (receipt,) = await self._memory.apply(tx, [new.write])
         await self.outdate(tx, stored, new, receipt)
+        return receipt
+
+    async def _hold(self, tx: Tx, new: NewFact) -> Receipt:
+        waiting = replace(new.write.new, row=held(new.write.new.row, "contradiction"), embedding=None)
+        (receipt,) = await self._memory.apply(tx, [replace(new.write, new=waiting, screening=None)])
         return receipt
 
     async def _end(self, tx: Tx, new: NewFact) -> list[Receipt]:
@@ -117,7 +126,11 @@ class FactWriter:
         receipts: list[Receipt] = []
         for key in dict.fromkeys((new.fact.key, replace(new.fact, keyed_by_value=True).key)):
             stored = await memories.lock_key(tx, NAMESPACE, key)
-            if stored is None or new.trust not in ("user", stored.metadata.get("trust", "user")):
+            if stored is None:
+                continue
+            if less_trusted(new.write.new.row, stored):
+                if stored.valid_to is None and contains_value(stored, new.fact):
+                    receipts.append(await self._hold(tx, new))
                 continue
             if stored.valid_to is None and stored.valid_from <= new.said_at and contains_value(stored, new.fact):
                 change = MemoryChange(valid_to=new.said_at)

@@ -17,7 +17,7 @@ from keeps.base.cache.redis import RedisCache, session_key
 from keeps.base.clock import Clock
 from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
-from keeps.base.text.trust import origin_of
+from keeps.base.text.trust import origin_of, trust_of, with_trust
 from keeps.memory.conversations import rules
 from keeps.memory.conversations.facts import NAMESPACE
 from keeps.memory.conversations.learning import FactWriter, NewFact
@@ -47,6 +47,7 @@ from keeps_client.models import (
     Receipt,
     SessionNotes,
 )
+from keeps_client.models.names import Trust
 
 REBUILT_FROM = 200
 """Number of last messages from which missing or expired notes of a conversation are rebuilt."""
@@ -133,6 +134,7 @@ class ConversationService:
                     said_at=said_at,
                     source=write.memory_id,
                     session_id=new.session_id,
+                    trust=trust_of(memory.role, memory.source, memory.metadata),
                     speaker=message.speaker,
                     agent_id=new.agent_id,
                 )
@@ -219,7 +221,10 @@ class ConversationService:
                     tx, notes.model_copy(update={"expires_at": now + self._kept}), now + CONSOLIDATED_AFTER_END
                 )
                 (summary,) = await self._memory.prepare(
-                    scope, [summary_memory(notes, session.name, now, sessions.notes_owner(scope))], index_now=False
+                    scope,
+                    [summary_memory(notes, session.name, now, sessions.notes_owner(scope))],
+                    index_now=False,
+                    derived=True,
                 )
                 (receipt,) = await self._memory.apply(tx, [summary])
                 write.result = receipt
@@ -304,7 +309,7 @@ class ConversationService:
                 return
             name, notes = session.name if session else None, [note for _, note in messages]
             summary = await asyncio.to_thread(self._summary_of, session_id, name, notes, agent_id)
-            prepared = await self._memory.prepare(user, [summary], index_now=False)
+            prepared = await self._memory.prepare(user, [summary], index_now=False, derived=True)
             ids = [memory_id for memory_id, _ in messages]
             receipts: list[Receipt] = []
             async for attempt in self._database.writing(user):
@@ -431,8 +436,18 @@ def summary_memory(
         importance=0.6,
         valid_from=held_at,
         agent_id=agent_id or None,
-        metadata={} if trusted else {"trust": "tool"},
+        metadata=with_trust({}, _trust_of_notes(notes) if trusted else "tool"),
     )
+
+
+def _trust_of_notes(notes: SessionNotes) -> Trust:
+    """Return the level of a digest of notes, which quotes users and agents, and no tool."""
+    quoted = notes.summary.splitlines()
+    by_agent = any(line.startswith(f"- {folding.BY_AGENT}") for line in quoted) or any(
+        note.role != "user" for note in notes.items if note.kind in ("decision", "action_item")
+    )
+    digest = folding.digest(notes)
+    return "agent" if by_agent or any(line.startswith(folding.BY_AGENT) for line in digest.splitlines()) else "user"
 
 
 async def _derived_from(tx: Tx, message: MemoryRow) -> list[MemoryRow]:

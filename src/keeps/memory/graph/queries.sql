@@ -292,7 +292,8 @@ WHERE tenant_id = $1 AND user_id = $2 AND entity_id = $3 AND source <> 'user'
 
 -- name: memories_to_read
 -- One's own memories whose text was not read for entities yet, oldest first.
-SELECT memories.memory_id, memories.version, memories.content, memories.kind, memories.metadata ->> 'speaker' AS speaker
+SELECT memories.memory_id, memories.version, memories.content, memories.kind, memories.metadata ->> 'speaker' AS speaker,
+    keeps.memory_trust(memories.layer, memories.role, memories.source, memories.metadata) AS trust
 FROM keeps.memories
 LEFT JOIN keeps.memory_readings ON memory_readings.tenant_id = $1 AND memory_readings.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
+from pydantic import JsonValue
+
 from keeps.base.clock import Clock, new_id
 from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
+from keeps.base.text.trust import LEVELS
 from keeps.memory.graph import extraction, store
 from keeps.memory.graph.extraction import ToldGraph
 from keeps.memory.graph.finding import find_known, find_names, new_names, words_of_name
@@ -18,6 +21,8 @@ from keeps_client.errors import ForbiddenError, KeepsError
 from keeps_client.models import Entity, Reading, Relation
 
 BATCH = 200
+OWN_LEVELS = LEVELS.index("shared")
+"""Number of levels of the user's own words and their agents'."""
 
 
 class Reader:
@@ -98,7 +103,7 @@ class Reader:
                     name=name[:255],
                     entity_type=kind,
                     aliases=(),
-                    properties={},
+                    properties=_of_trust(row),
                     visibility="private",
                     source="llm" if name in typed else "text",
                     version=1,
@@ -144,7 +149,7 @@ class Reader:
                     source_id=ends[0],
                     target_id=ends[1],
                     relation_type=kind,
-                    properties={"found_by": "llm"},
+                    properties={"found_by": "llm", **_of_trust(row)},
                     weight=1.0,
                     visibility="private",
                     valid_from=now,
@@ -156,3 +161,8 @@ class Reader:
                 )
             )
         return edges
+
+
+def _of_trust(row: Row) -> dict[str, JsonValue]:
+    """Return the property of what was found in a text that is not the user's own: its level of trust."""
+    return {} if row["trust"] < OWN_LEVELS else {"trust": LEVELS[row["trust"]]}

@@ -11,7 +11,7 @@ WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NULL AND superseded_by I
 GROUP BY 1, 2, 3
 
 -- name: lives
-SELECT count(*) FILTER (WHERE deleted_at IS NOT NULL) AS forgotten,
+SELECT count(*) FILTER (WHERE deleted_at IS NOT NULL AND held_for IS NULL) AS forgotten,
        count(*) FILTER (WHERE deleted_at IS NULL AND superseded_by IS NOT NULL) AS superseded,
        count(*) FILTER (WHERE deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NOT NULL) AS archived
 FROM keeps.memories WHERE tenant_id = $1 AND user_id = $2

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from keeps.base.clock import new_id
 from keeps.base.scope import Scope
-from keeps.base.text.trust import origin_of
+from keeps.base.text.trust import least, origin_of, trust_of, with_trust
 from keeps.memory.lifecycle.duplicates import richer, same_fact
 from keeps.memory.lifecycle.statements import QUERIES
 from keeps.memory.memories import store
@@ -25,6 +25,7 @@ from keeps.part import Run
 from keeps.state.sessions.notes import summarise
 from keeps.store.db.session import Database, Row, Tx
 from keeps_client.models import NewMemory, Note
+from keeps_client.models.names import Trust
 
 LOOKED_BACK = timedelta(days=8)
 STALE_AFTER = timedelta(days=180)
@@ -119,7 +120,7 @@ def _is_own(row: MemoryRow) -> bool:
 
 
 def _merged(keeper: MemoryRow, others: list[MemoryRow]) -> MemoryRow:
-    """Return the kept memory with the highest importance, all tags, the latest expiry and the merged ids."""
+    """Return the kept memory with the highest importance, all tags, the latest expiry, the least trust, merged ids."""
     ends = [row.expires_at for row in (keeper, *others)]
     before = keeper.metadata.get("merged_from")
     ids: list[Json] = [*(before if isinstance(before, list) else ()), *(str(row.memory_id) for row in others)]
@@ -127,8 +128,12 @@ def _merged(keeper: MemoryRow, others: list[MemoryRow]) -> MemoryRow:
         importance=max(row.importance for row in (keeper, *others)),
         expires_at=None if None in ends else max(end for end in ends if end is not None),
         tags=tuple(dict.fromkeys(tag for row in (keeper, *others) for tag in row.tags))[:50],
-        metadata={**keeper.metadata, "merged_from": ids[-100:]},
+        metadata=with_trust({**keeper.metadata, "merged_from": ids[-100:]}, _least_trust(keeper, *others)),
     )
+
+
+def _least_trust(*rows: MemoryRow) -> Trust:
+    return least(trust_of(row.role, row.source, row.metadata, row.layer) for row in rows)
 
 
 async def _sum_up(tx: Tx, run: Run, week: Row) -> int:
@@ -151,7 +156,10 @@ async def _sum_up(tx: Tx, run: Run, week: Row) -> int:
         importance=0.5,
         agent_id=week["agent_id"] or None,
         valid_from=week["week"],
-        metadata={"summarises": len(notes), "sources": [str(row["memory_id"]) for row in rows]},
+        metadata=with_trust(
+            {"summarises": len(notes), "sources": [str(row["memory_id"]) for row in rows]},
+            least(trust_of(row["role"], None, {}) for row in rows),
+        ),
         expires_at=min((row["expires_at"] for row in rows if row["expires_at"]), default=None),
     )
     summed = new_row(memory, tx.scope, new_id(), run.now)

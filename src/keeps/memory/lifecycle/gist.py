@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from keeps.base.text.importance import asks_only, estimate_importance, is_chatter
 from keeps.base.text.sentences import split_sentences
-from keeps.base.text.trust import origin_of
+from keeps.base.text.trust import origin_of, trust_of, with_trust
 from keeps.memory.memories.types import MemoryRow
 from keeps_client.models import NewMemory
 
@@ -79,7 +79,7 @@ def gists_of(rows: Sequence[MemoryRow]) -> Iterable[NewMemory]:
             agent_id=row.agent_id,
             importance=row.importance,
             tags=row.tags,
-            metadata=metadata,
+            metadata=with_trust(metadata, trust_of(row.role, row.source, row.metadata)),
             valid_from=row.valid_from,
             expires_at=row.expires_at,
         )

@@ -14,6 +14,7 @@ from keeps.base.scope import Scope
 from keeps.base.unchecked import unchecked
 from keeps.memory.memories import store
 from keeps.memory.memories.reconcile import Keep, Replace, StoreOlder, are_apart, check_version, reconcile
+from keeps.memory.memories.screening import Screening, decided, held, less_trusted
 from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import MemoryRow, second_hash
 from keeps.models.embedder import Embedding
@@ -31,12 +32,16 @@ RESTORABLE = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One memory to store: the new row, and the data to reconcile it with a stored one."""
+    """One memory to store: the new row, and the data to reconcile it with a stored one.
+
+    `screening`: what to look at before it is stored; None for text that is stored at once.
+    """
 
     scope: Scope
     new: NewMemoryRow
     given: frozenset[str]
     if_version: int | None
+    screening: Screening | None = None
     traceparent: str = field(default_factory=current_trace)
     request: Request | None = field(default_factory=current_request)
 
@@ -57,6 +62,29 @@ class Changes:
 
         If any write expects a version, all are stored one by one, so that each sees the results of those before it.
         """
+        screened = await decided(
+            tx, [write.new for write in writes], [write.screening for write in writes], self._clock()
+        )
+        writes = [dataclasses.replace(write, new=new) for write, new in zip(writes, screened, strict=True)]
+        waiting = {write.memory_id: await self._hold(tx, write.new) for write in writes if write.new.row.held_for}
+        answers = iter(await self._store(tx, [write for write in writes if write.memory_id not in waiting]))
+        return [waiting[write.memory_id] if write.memory_id in waiting else next(answers) for write in writes]
+
+    async def hold(self, tx: Tx, row: MemoryRow, screening: Screening) -> Receipt:
+        """Keep a change of a memory in the inbox, as a memory of its own; the stored one stays as it is."""
+        now = self._clock()
+        new = row.evolve(memory_id=new_id(), version=1, created_at=now, updated_at=now, superseded_by=None)
+        return await self._hold(tx, NewMemoryRow(held(new, screening.reason or "instructions")))
+
+    async def _hold(self, tx: Tx, new: NewMemoryRow) -> Receipt:
+        """Store a memory that waits in the inbox, each text once."""
+        stored = await store.lock_held(tx, new.row)
+        if stored is not None:
+            return receipt("held", stored, None, indexed=True)
+        await store.insert_many(tx, [new], self._model)
+        return receipt("held", new.row, new.event_id, indexed=True)
+
+    async def _store(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
         created: dict[UUID, Receipt] = {}
         if all(write.if_version is None for write in writes):
             created = await self._insert(tx, [write.new for write in writes])
@@ -96,6 +124,13 @@ class Changes:
                 # The row exists, but this agent's token may not see it.
                 raise ConflictError("another of your agents already stores this key or content")
             return _created(new)
+        outside = write.screening is not None and write.screening.outside
+        if (
+            outside
+            and less_trusted(new.row, stored)
+            and same_json((stored.content, stored.value), (new.row.content, new.row.value))
+        ):
+            return await self.unchanged(tx, stored)  # Or what the user said would be trusted less.
         match reconcile(stored, new.row, write.given, new_id(), self._clock()):
             case Keep(current):
                 return await self.unchanged(tx, current)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keeps.memory.conversations.claims import claims_of
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories.counts import MemoryCounts
 from keeps.memory.memories.export import EXPORTS
@@ -21,6 +22,7 @@ def make(core: Core) -> None:
             notice=core.get(Indexer).notice,
             max_content_characters=core.settings.max_content_characters,
             default_ttl_days=core.settings.default_ttl_days,
+            read_claims=claims_of,
         )
     )
     core.add(MemoryKeys(core.database, core.clock))

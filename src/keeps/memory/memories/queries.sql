@@ -34,8 +34,8 @@ WITH item AS (
         data)
     SELECT tenant_id, sequence, event_id, type, 'keeps', subject, time, user_id, agent_id, visibility, data
     FROM (SELECT inserted.tenant_id, counter.base + row_number() OVER (ORDER BY item.position) AS sequence,
-                 item.event_id, CASE WHEN inserted.superseded_by IS NULL THEN 'memory.written'
-                     ELSE 'memory.superseded' END AS type, inserted.memory_id::text AS subject,
+                 item.event_id, CASE WHEN inserted.held_for IS NOT NULL THEN 'memory.held'
+                     WHEN inserted.superseded_by IS NULL THEN 'memory.written' ELSE 'memory.superseded' END AS type, inserted.memory_id::text AS subject,
                  inserted.updated_at AS time, inserted.user_id, inserted.agent_id, inserted.visibility,
                  jsonb_build_object('key', COALESCE(inserted.namespace || '/' || inserted.key,
                          inserted.memory_id::text),
@@ -355,10 +355,32 @@ FROM page JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id 
 LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = page.memory_id
 ORDER BY page.rank, page.age, page.words, page.memory_id
 
+-- name: sources_trusted
+-- Of some sources those whose memories do not wait in the inbox.
+SELECT key FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NOT NULL AND held_for = 'trusted_source' AND key = ANY ($3::text[])
+
+-- name: sources_recent
+-- Where one's own newest memories after $3 come from; at most $4 are looked at.
+SELECT role, source, trust, count(*) AS memories
+FROM (SELECT role, source, metadata ->> 'trust' AS trust FROM keeps.memories
+      WHERE tenant_id = $1 AND user_id = $2 AND created_at > $3 AND layer <> 'knowledge'
+      ORDER BY created_at DESC, memory_id DESC LIMIT $4) AS newest
+GROUP BY role, source, trust
+
+-- name: memory_lock_held
+-- One's own memory of this content, key and source that waits in the inbox.
+SELECT /*:memory*/
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NOT NULL AND held_for IS NOT NULL AND content_hash = $3
+  AND namespace IS NOT DISTINCT FROM $4 AND key IS NOT DISTINCT FROM $5 AND source IS NOT DISTINCT FROM $6
+LIMIT 1
+FOR UPDATE
+
 -- name: memories_overdue
 -- One's own memories that were forgotten longer ago than they can be restored.
 SELECT memory_id FROM keeps.memories
-WHERE tenant_id = $1 AND user_id = $2 AND deleted_at < $3
+WHERE tenant_id = $1 AND user_id = $2 AND deleted_at < $3 AND held_for IS NULL
 LIMIT 100
 
 -- name: memories_cascade_log

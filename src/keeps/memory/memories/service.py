@@ -10,6 +10,7 @@ from uuid import UUID
 
 from keeps.base.clock import Clock, new_id
 from keeps.base.cursors import read_cursor_of_id, read_place, write_cursor, write_place
+from keeps.base.door import current_door
 from keeps.base.fairness import TextWorker, acting_for
 from keeps.base.scope import Scope
 from keeps.base.text.searched import embedded_text
@@ -18,6 +19,7 @@ from keeps.memory.memories.answers import RECEIPT, RECEIPTS
 from keeps.memory.memories.changes import RESTORABLE, Changes, receipt
 from keeps.memory.memories.filters import compile_filters, fields_of
 from keeps.memory.memories.reconcile import Keep, Replace, check_version, revise
+from keeps.memory.memories.screening import ReadClaims, Screening, screening_of
 from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import MemoryRow, new_row, own_hash
 from keeps.memory.memories.writer import Write, Writer
@@ -46,7 +48,7 @@ SOURCE = "source"
 _PASSAGE_FIELDS = {"layer", "memory_id", "content_type", "source", "document_id"}
 _NO_PASSAGES: Filters = {"layer": {"ne": "knowledge"}}
 """Excludes passages: documents have their own list, and thousands of passages."""
-_LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
+_LIFE_FIELDS = {"deleted_at": "deleted", "held_for": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
 
 
 class MemoryService:
@@ -65,6 +67,7 @@ class MemoryService:
         notice: Callable[[Scope], None],
         max_content_characters: int = MAX_CONTENT_CHARACTERS,
         default_ttl_days: int | None = None,
+        read_claims: ReadClaims = lambda _: [],
     ) -> None:
         self._database = database
         self._introducer = introducer
@@ -74,6 +77,7 @@ class MemoryService:
         self._changes = Changes(self.model, clock)
         self._max_content_characters = max_content_characters
         self._default_ttl_days = default_ttl_days
+        self._read_claims = read_claims
         self._writer = Writer(introducer, self._changes)
         self._texts = TextWorker()
 
@@ -101,6 +105,10 @@ class MemoryService:
             raise ValidationFailedError(
                 f"content_type {SOURCE!r} is reserved for add_source, add_tool and add_database"
             )
+
+    def notice(self, scope: Scope) -> None:
+        """Notify the index that memories wait for a vector."""
+        self._notice(scope)
 
     def noticed(self, scope: Scope, *receipts: Receipt) -> Receipt:
         """Return the first receipt. Notify the index if any memory has no vector yet."""
@@ -180,6 +188,9 @@ class MemoryService:
         if not _PASSAGE_FIELDS & {*named}:
             filters = {"AND": [filters, _NO_PASSAGES]} if filters else _NO_PASSAGES
         condition = compile_filters(filters, first_parameter=8)
+        if filters and "held_for" not in named and "deleted_at" in named:
+            filters = {"AND": [filters, {"held_for": {"exists": False}}]}
+            condition = compile_filters(filters, first_parameter=8)
         asked = {_LIFE_FIELDS[name] for name in named if name in _LIFE_FIELDS}
         if order not in get_args(MemoryOrder):
             raise ValidationFailedError(f"order must be one of {', '.join(get_args(MemoryOrder))}, not {order!r}")
@@ -245,6 +256,9 @@ class MemoryService:
             case Keep():
                 return await self._changes.unchanged(tx, stored)
             case Replace(row, older):
+                screening = screening_of(row, current_door(), self._read_claims) if older is not None else None
+                if screening is not None and screening.reason is not None:
+                    return await self._changes.hold(tx, row, screening)
                 if row.valid_to is not None and row.valid_to < row.valid_from:
                     raise ValidationFailedError("valid_to must not be before valid_from")
                 fits = embedding if row.embedded_text == text else None
@@ -287,6 +301,10 @@ class MemoryService:
             same = [] if stored.superseded_by else await store.lock_incarnations(tx, stored)
             twins = [each for each in same if each.memory_id != stored.memory_id]
             return await self._changes.erase(tx, [stored, *twins])
+        if stored.held_for is not None:
+            dropped = NewMemoryRow(stored.evolve(held_for=None, deleted_at=now))
+            await store.replace(tx, [dropped], "memory.deleted", now)
+            return receipt("forgotten", dropped.row, dropped.event_id, indexed=False)
         if stored.deleted_at is not None:
             return await self._changes.unchanged(tx, stored)
         gone = [
@@ -307,6 +325,8 @@ class MemoryService:
             if stored.expires_at is None or stored.expires_at > now or stored.superseded_by is not None:
                 return await self._changes.unchanged(tx, stored)
             return await self._restored(tx, [stored], now)
+        if stored.held_for is not None:
+            raise ConflictError(f"memory {memory_id} waits in the inbox; approve it instead")
         if now - stored.deleted_at > RESTORABLE:
             raise NotFoundError(f"memory {memory_id} was forgotten more than {RESTORABLE.days} days ago")
         if stored.superseded_by is None and (taken := await store.lock_same(tx, stored)) is not None:
@@ -336,8 +356,12 @@ class MemoryService:
         await self._writer.close()
         await self._texts.close()
 
-    async def prepare(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Write]:
+    async def prepare(
+        self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool, derived: bool = False
+    ) -> list[Write]:
         """Return the writes that `apply` stores, with vectors if `index_now`; call it before the transaction.
+
+        `derived`: Keeps made the texts from memories that are stored, so none waits in the inbox.
 
         Long texts are prepared in a thread, so that other callers are not blocked.
         """
@@ -349,25 +373,28 @@ class MemoryService:
         named = [_given(new) for new in items]
         items = [self._ending(new) for new in items]
 
-        def made(new: NewMemory) -> NewMemoryRow:
+        door = current_door()
+
+        def made(new: NewMemory) -> tuple[NewMemoryRow, Screening | None]:
             row = new_row(new, scope, new_id(), now)
             if scope.grant is not None and scope.grant.access == "append":
                 # Whether the same is stored already is not told: each counts as new.
                 row = row.evolve(content_hash=own_hash(row))
-            return written(row)
+            return written(row), None if derived else screening_of(row, door, self._read_claims)
 
         if len(items) <= INLINE_ITEMS and sum(len(new.content) for new in items) <= INLINE_CHARACTERS:
-            rows = [made(new) for new in items]
+            prepared = [made(new) for new in items]
         else:
             with acting_for(scope.tenant_id):
-                rows = await self._texts.map(made, list(items))
+                prepared = await self._texts.map(made, list(items))
+        rows = [row for row, _ in prepared]
         embeddings: Sequence[Embedding | None] = [None] * len(rows)
         if index_now:
             with acting_for(scope.tenant_id):
                 embeddings = await self._embedded([row.row.embedded_text for row in rows])
         return [
-            Write(scope, replace(row, embedding=embedding), given, new.if_version)
-            for new, given, row, embedding in zip(items, named, rows, embeddings, strict=True)
+            Write(scope, replace(row, embedding=embedding), given, new.if_version, screening)
+            for new, given, (row, screening), embedding in zip(items, named, prepared, embeddings, strict=True)
         ]
 
     def _ending(self, new: NewMemory) -> NewMemory:

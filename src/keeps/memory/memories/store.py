@@ -317,6 +317,25 @@ async def redact_events(tx: Tx, memory_ids: Sequence[UUID], content: str | None 
         await tx.fetch(QUERIES["memory_redact_events"], some, content, tx.scope.tenant_id)
 
 
+async def trusted_sources(tx: Tx, sources: Sequence[str]) -> set[str]:
+    """Return those of some sources whose memories do not wait in the inbox."""
+    rows = await tx.fetch(QUERIES["sources_trusted"], tx.scope.tenant_id, tx.scope.user_id, list(sources))
+    return {row["key"] for row in rows}
+
+
+async def recent_sources(tx: Tx, since: datetime, newest: int) -> list[tuple[str | None, str | None, str | None, int]]:
+    """Return role, source and `metadata.trust` of the user's newest memories, with the number of each."""
+    rows = await tx.fetch(QUERIES["sources_recent"], tx.scope.tenant_id, tx.scope.user_id, since, newest)
+    return [(row["role"], row["source"], row["trust"], row["memories"]) for row in rows]
+
+
+async def lock_held(tx: Tx, row: MemoryRow) -> MemoryRow | None:
+    """Lock and return the user's own memory of this content that waits in the inbox."""
+    who = tx.scope.tenant_id, tx.scope.user_id
+    found = await tx.fetch_row(QUERIES["memory_lock_held"], *who, row.content_hash, row.namespace, row.key, row.source)
+    return None if found is None else MemoryRow.read(found)
+
+
 async def overdue(tx: Tx, deleted_before: datetime) -> list[UUID]:
     rows = await tx.fetch(QUERIES["memories_overdue"], tx.scope.tenant_id, tx.scope.user_id, deleted_before)
     return [row["memory_id"] for row in rows]

@@ -25,6 +25,7 @@ from keeps.store.db.session import Row
 from keeps.store.db.statements import Columns
 from keeps_client.models import Memory, NewMemory
 from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
+from keeps_client.models.names import HeldFor
 
 Json = JsonValue
 APP_ID = "app_id"
@@ -64,6 +65,7 @@ class MemoryRow:
     expires_at: datetime | None = None
     archived_at: datetime | None = None
     deleted_at: datetime | None = None
+    held_for: HeldFor | None = None
     document_id: UUID | None = None
     version: int
     created_at: datetime

@@ -120,10 +120,11 @@ class Writer:
     async def _store_together(self, writes: list[Write]) -> dict[UUID, Receipt | KeepsError]:
         """Store the new memories of all users in one statement, then the rest by user.
 
-        Nothing is stored ahead for a user who expects a version: the earlier writes of that user come first.
+        Nothing is stored ahead for a user who expects a version, since the earlier writes of that user come first, or
+        of whose writes one may have to wait in the inbox.
         Raises _AnsweredBeforeError if a request has an answer already.
         """
-        careful = {_user(write) for write in writes if write.if_version is not None}
+        careful = {_user(write) for write in writes if write.if_version is not None or write.screening is not None}
         ahead = [write for write in writes if _user(write) not in careful]
         outcomes: dict[UUID, Receipt | KeepsError] = {}
         async for attempt in self._introducer.writing(writes[0].scope):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from keeps.memory.operations.service import OperationService
+from keeps.memory.operations.service import DECISIONS, OperationService
 from keeps.part import Core, EndpointHandler, Part, serves
 from keeps_client.models import operations as api
 
 
 def make(core: Core) -> None:
-    undoable = frozenset(job.name for job in core.jobs if job.undoable)
+    undoable = frozenset(job.name for job in core.jobs if job.undoable) | {DECISIONS}
     core.add(OperationService(core.database, core.clock, undoable))
 
 

@@ -30,9 +30,21 @@ QUERIES = Statements("keeps.memory.operations", MEMORY)
 UNDO_WINDOW = timedelta(days=30)
 JOB_USER = "keeps.jobs"
 """The acting user when a job changes data of the tenant. Users cannot have this name."""
+DECISIONS = "inbox"
+"""The name of operations of a person: what they decided about memories in the inbox."""
 BATCH = 200
 NOWHERE = UUID(int=0)
-RESTORED = {"layer", "archived_at", "deleted_at", "superseded_by", "valid_to", "importance", "tags", "metadata"}
+RESTORED = {
+    "layer",
+    "archived_at",
+    "deleted_at",
+    "superseded_by",
+    "valid_to",
+    "importance",
+    "tags",
+    "metadata",
+    "held_for",
+}
 """Fields that jobs change, and so the only ones that undoing restores; other recorded values are ignored."""
 
 
@@ -90,7 +102,7 @@ class OperationService:
                         error,
                         self._clock(),
                     )
-        return None if row is None else self._operation(row)
+        return None if row is None else self.operation_of(row)
 
     async def page(
         self, scope: Scope, *, job: str | None, status: str | None, limit: int, cursor: str | None
@@ -99,7 +111,7 @@ class OperationService:
         after = read_cursor_of_id(cursor) or (None, None)
         async with self._database.scoped(scope) as tx:
             rows = await tx.fetch(QUERIES["operations_page"], scope.tenant_id, job, status, *after, limit + 1)
-        found = [self._operation(row) for row in rows[:limit]]
+        found = [self.operation_of(row) for row in rows[:limit]]
         more = len(rows) > limit
         cursor = write_cursor(found[-1].started_at, str(found[-1].operation_id)) if more else None
         return Page(items=found, next_cursor=cursor)
@@ -111,7 +123,7 @@ class OperationService:
             if row is None:
                 raise NotFoundError(f"no operation {operation_id}")
             changes = await self._changes_of(tx, operation_id, NOWHERE, 1_000)
-        operation = self._operation(row)
+        operation = self.operation_of(row)
         return OperationDetail(**operation.model_dump(), changes=tuple(changes))
 
     async def undo(self, scope: Scope, operation_id: UUID) -> Operation:
@@ -125,7 +137,7 @@ class OperationService:
             row = await tx.fetch_row(QUERIES["operation_get"], scope.tenant_id, operation_id)
         if row is None:
             raise NotFoundError(f"no operation {operation_id}")
-        operation = self._operation(row)
+        operation = self.operation_of(row)
         if operation.status == "undone":
             return operation
         if not operation.undoable:
@@ -133,7 +145,11 @@ class OperationService:
         after = ""
         while users := await self._users(scope, after):
             for user_id in users:
-                await self._undo_user(Scope(scope.tenant_id, user_id), operation_id, done)
+                user = Scope(scope.tenant_id, user_id)
+                if operation.job == DECISIONS:
+                    # What waits again first: a memory that it had superseded gets its key back.
+                    await self._undo_user(user, operation_id, done, hiding=True)
+                await self._undo_user(user, operation_id, done, hiding=False)
             after = users[-1]
         counts = json.dumps({**operation.counts, **done})
         async for attempt in self._database.writing(scope):
@@ -144,29 +160,32 @@ class OperationService:
                 row = await tx.fetch_row(QUERIES["operation_get"], scope.tenant_id, operation_id)
         if row is None:
             raise NotFoundError(f"no operation {operation_id}")
-        return self._operation(row)
+        return self.operation_of(row)
 
     async def _users(self, scope: Scope, after: str) -> list[str]:
         async with self._database.scoped(scope) as tx:
             rows = await tx.fetch(QUERIES["users_due"], "all", self._clock(), after, 1_000)
         return [row["user_id"] for row in rows]
 
-    async def _undo_user(self, scope: Scope, operation_id: UUID, done: Counter[str]) -> None:
+    async def _undo_user(self, scope: Scope, operation_id: UUID, done: Counter[str], *, hiding: bool) -> None:
         after: UUID | None = NOWHERE
         while after is not None:
             last: UUID | None = None
             counted: Counter[str] = Counter()
             async for attempt in self._database.writing(scope):
                 async with attempt as tx:
-                    last, counted = await self._undo_batch(tx, operation_id, after)
+                    last, counted = await self._undo_batch(tx, operation_id, after, hiding=hiding)
             done.update(counted)
             after = last
 
-    async def _undo_batch(self, tx: Tx, operation_id: UUID, after: UUID) -> tuple[UUID | None, Counter[str]]:
+    async def _undo_batch(
+        self, tx: Tx, operation_id: UUID, after: UUID, *, hiding: bool
+    ) -> tuple[UUID | None, Counter[str]]:
         counted: Counter[str] = Counter()
-        changes = await self._changes_of(tx, operation_id, after, BATCH)
-        if not changes:
+        every = await self._changes_of(tx, operation_id, after, BATCH)
+        if not every:
             return None, counted
+        changes = [change for change in every if _hides(change) == hiding]
         rows = await tx.fetch(
             QUERIES["memories_lock_many"], tx.scope.tenant_id, tx.scope.user_id, [each.memory_id for each in changes]
         )
@@ -187,7 +206,7 @@ class OperationService:
             await self._changes.erase(tx, made)
         if back or made:
             counted["undone"] += len(back) + len(made)
-        return changes[-1].memory_id, counted
+        return every[-1].memory_id, counted
 
     async def _changes_of(self, tx: Tx, operation_id: UUID, after: UUID, limit: int) -> list[OperationChange]:
         rows = await tx.fetch(
@@ -202,7 +221,8 @@ class OperationService:
             for row in rows
         ]
 
-    def _operation(self, row: Row) -> Operation:
+    def operation_of(self, row: Row) -> Operation:
+        """Return a row of keeps.operations."""
         values = {**dict(row), "counts": json.loads(row["counts"])}
         fresh = self._clock() - row["started_at"] < UNDO_WINDOW
         undoable = (
@@ -221,6 +241,11 @@ class OperationService:
         if not operation.counts:
             return f"operation {operation.operation_id} changed nothing"
         return f"operation {operation.operation_id} is older than {UNDO_WINDOW.days} days"
+
+
+def _hides(change: OperationChange) -> bool:
+    """Return whether undoing a change lets its memory wait in the inbox again."""
+    return change.before is not None and change.before.get("held_for") is not None
 
 
 def _difference(change: Change) -> tuple[dict[str, Json] | None, dict[str, Json]]:

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from keeps.base.clock import Clock, new_id
 from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
+from keeps.base.text.trust import LEVELS, trust_of
 from keeps.memory.providers.builtin import joined_key
 from keeps.memory.providers.calls import TIMEOUT_SECONDS, ProviderCalls, capabilities_of
 from keeps.memory.providers.foreign import ProviderFailedError
@@ -393,6 +394,7 @@ class ProviderService:
             matches = await held.search(request.query, filters or None, request.limit)
             least = request.min_relevance or 0.0
             matching = [match for match in matches if match.relevance is None or match.relevance >= least]
+            matching = [match for match in matching if _is_trusted(match.entry, request)]
             hits = [
                 Hit.model_construct(
                     memory=memory_of(scope, name, match.entry, self._clock),
@@ -407,6 +409,12 @@ class ProviderService:
             return ProviderAnswer(name, hits, [match.entry.key for match in matching])
 
         return await self._calls.attempt(scope, name, search, request.session_id)
+
+
+def _is_trusted(entry: Entry, request: RecallRequest) -> bool:
+    """Return whether an entry may answer a request for trusted memories, by its metadata."""
+    level = trust_of(None, None, entry.metadata or {})
+    return request.min_trust is None or LEVELS.index(level) <= LEVELS.index(request.min_trust)
 
 
 def _asks_database(request: RecallRequest) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keeps.base.scope import Scope
+from keeps.base.text.trust import LEVELS
 from keeps.memory.memories.filters import compile_filters
 from keeps.memory.recall.rows import Rows, moment_of
 from keeps.store.db.statements import Condition
@@ -73,6 +74,11 @@ def select(request: RecallRequest, scope: Scope, now: datetime, *, always: bool 
     return Selection(tuple(lives), request, scope, now, always)
 
 
+def least_trust(request: RecallRequest) -> int | None:
+    """Return the place of the least level of trust that may answer, in LEVELS; None if any may."""
+    return None if request.min_trust in (None, LEVELS[-1]) else LEVELS.index(request.min_trust)
+
+
 def _selects(request: RecallRequest) -> bool:
     """Return whether the request narrows the selection beyond the lives."""
     narrowed = (
@@ -85,6 +91,7 @@ def _selects(request: RecallRequest) -> bool:
         request.tags,
         request.filters,
         request.min_importance,
+        least_trust(request),
         request.since,
         request.until,
         request.valid_at,
@@ -119,6 +126,11 @@ def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parame
         )
     if request.min_importance is not None:
         add("memories.importance >= {}::double precision", request.min_importance)
+    if (level := least_trust(request)) is not None:
+        trusted = "keeps.memory_trust(memories.layer, memories.role, memories.source, memories.metadata)"
+        add(trusted + " <= {}::integer", level)
+        if level < LEVELS.index("shared"):
+            add("memories.user_id = {}::text", "" if scope.space_id else scope.user_id)
     if request.since is not None:
         add("memories.valid_from >= {}::timestamptz", request.since)
     if request.until is not None:

@@ -42,12 +42,13 @@ DETAILS = np.dtype(
         *((name, "i8") for name in ("user", "agent", "kind", "layer", "content_type", "namespace", "key", "tokens_at")),
         *((name, "i4") for name in ("place", "numbered", "length")),
         ("life", "i1"),
+        ("trust", "i1"),
         ("vector", "?"),
     ]
 )
 """The columns by which rows are found and filtered: hashes, place, length, and where the word vectors begin.
 
-`numbered`: the number of its conversation in the postings.
+`numbered`: the number of its conversation in the postings. `trust`: the place of its level in LEVELS.
 """
 OBJECT_BYTES = 6_000
 """Approximate size of the objects of an index without rows."""
@@ -236,6 +237,7 @@ class AudienceIndex:
             details[name] = hashes_of(read[column])
         details["content_type"], details["namespace"] = hashes_of(read["content_types"]), hashes_of(read["namespaces"])
         details["key"] = hashes_of(read["keys"])
+        details["trust"] = read["trusts"]
         details["place"], details["life"] = read["places"], [LIVES.index(life) for life in read["lives"]]
         details["numbered"], details["length"] = read["numbered"], read["lengths"]
         details["vector"] = rows.has_vector

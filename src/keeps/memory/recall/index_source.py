@@ -11,7 +11,8 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from keeps.memory.recall.conditions import Selection
+from keeps.base.text.trust import LEVELS
+from keeps.memory.recall.conditions import Selection, least_trust
 from keeps.memory.recall.index import LIVES, AudienceIndex, RowNumbers
 from keeps.memory.recall.misspelt import Vocabulary
 from keeps.memory.recall.rows import (
@@ -146,6 +147,11 @@ class Part:
                 mask &= column[name] == hashes_of([one])[0]
         if request.min_importance is not None:
             mask &= table["importance"] >= request.min_importance
+        if (level := least_trust(request)) is not None:
+            mask &= details["trust"] <= level
+            if level < LEVELS.index("shared"):
+                scope = selection.scope
+                mask &= details["user"] == hashes_of(["" if scope.space_id else scope.user_id])[0]
         if request.since is not None:
             mask &= table["begins"] >= moment_of(request.since)
         if request.until is not None:

@@ -180,6 +180,7 @@ SELECT string_agg(uuid_send(wanted.memory_id) || timestamptz_send(valid_from)
        array_agg(kind) FILTER (WHERE $10) AS kinds, array_agg(layer) FILTER (WHERE $10) AS layers,
        array_agg(content_type) FILTER (WHERE $10) AS content_types,
        array_agg(namespace) FILTER (WHERE $10) AS namespaces, array_agg(key) FILTER (WHERE $10) AS keys,
+       array_agg(trust) FILTER (WHERE $10) AS trusts,
        array_agg(words) FILTER (WHERE $10) AS words, array_agg(counts) FILTER (WHERE $10) AS counts,
        array_agg(word_count) FILTER (WHERE $10) AS lengths, array_agg(session) FILTER (WHERE $10) AS numbered,
        (SELECT string_agg(uuid_send(memory_id)
@@ -191,6 +192,8 @@ CROSS JOIN LATERAL (
     SELECT memories.session_id, memories.role, memories.metadata ->> 'speaker' AS speaker, memories.valid_from,
            memories.valid_to, memories.expires_at, memories.updated_at, memories.importance, memories.layer,
            memories.user_id, memories.agent_id, memories.kind, memories.content_type, memories.namespace, memories.key,
+           CASE WHEN $10 THEN keeps.memory_trust(memories.layer, memories.role, memories.source, memories.metadata)
+               END AS trust,
            left(memories.content, 400) AS opening, memories.archived_at IS NOT NULL AS archived
     FROM keeps.memories
     WHERE memories.tenant_id = $1 AND memories.memory_id = wanted.memory_id

@@ -37,7 +37,8 @@ SELECT document_id, metadata FROM keeps.documents WHERE tenant_id = $1 AND docum
 -- name: passages_known
 -- One's own current passages of these texts.
 SELECT memory_id, content_hash FROM keeps.memories
-WHERE tenant_id = $1 AND user_id = $2 AND key IS NULL AND deleted_at IS NULL AND superseded_by IS NULL
+WHERE tenant_id = $1 AND user_id = $2 AND key IS NULL AND (deleted_at IS NULL OR held_for IS NOT NULL)
+    AND superseded_by IS NULL
   AND content_hash = ANY ($3::bytea[])
 
 -- name: document_put
@@ -112,10 +113,10 @@ SELECT wanted.memory_id, place.document_id, place.title, place.source, place.hea
     place.ends, place.page_breaks,
     (SELECT memories.content FROM keeps.document_passages AS other JOIN keeps.memories USING (tenant_id, memory_id)
      WHERE other.tenant_id = $1 AND other.document_id = place.document_id
-       AND other."position" = place."position" - 1) AS before,
+       AND other."position" = place."position" - 1 AND memories.deleted_at IS NULL) AS before,
     (SELECT memories.content FROM keeps.document_passages AS other JOIN keeps.memories USING (tenant_id, memory_id)
      WHERE other.tenant_id = $1 AND other.document_id = place.document_id
-       AND other."position" = place."position" + 1) AS after
+       AND other."position" = place."position" + 1 AND memories.deleted_at IS NULL) AS after
 FROM unnest($2::uuid[]) AS wanted(memory_id)
 CROSS JOIN LATERAL (SELECT passage.*, documents.title, documents.source, documents.created_at
                     FROM keeps.document_passages AS passage JOIN keeps.documents USING (tenant_id, document_id)

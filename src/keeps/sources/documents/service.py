@@ -16,13 +16,16 @@ from pydantic import JsonValue
 from keeps.base.clock import Clock, new_id
 from keeps.base.cooperative import cooperative_map
 from keeps.base.cursors import read_cursor_of_id, write_cursor
+from keeps.base.door import current_door
 from keeps.base.fairness import TextWorker, acting_for
 from keeps.base.scope import Scope
 from keeps.base.space_bodies import private
 from keeps.base.telemetry.metrics import Metrics
+from keeps.base.text.trust import source_of
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories import store as memories
 from keeps.memory.memories.changes import Changes
+from keeps.memory.memories.screening import held, screening_of
 from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import MemoryRow, new_row, passage_hash
 from keeps.memory.recall.service import RecallService
@@ -219,7 +222,7 @@ class DocumentService:
                 await self._changes.erase(tx, locked)
             await store.erase(tx, document_id, self._clock())
         else:
-            await self._hidden(tx, [memory for memory in locked if memory.deleted_at is None])
+            await self._hidden(tx, [memory for memory in locked if memory.deleted_at is None or memory.held_for])
             now = self._clock()
             after = replace(document, deleted_at=now, updated_at=now, version=document.version + 1)
             await store.put(tx, after, passages, "document.deleted")
@@ -312,7 +315,9 @@ class DocumentService:
         row = new_row(memory, scope, new_id(), self._clock())
         hashed = passage_hash(row.content, row.visibility)
         told = _metadata(new.metadata, under)
-        return written(row.evolve(layer="knowledge", content_hash=hashed, metadata=told))
+        passage = row.evolve(layer="knowledge", content_hash=hashed, metadata=told)
+        screening = screening_of(passage, current_door(), lambda _: [])
+        return written(passage if screening is None or screening.reason is None else held(passage, screening.reason))
 
     async def _placed(
         self, tx: Tx, row: DocumentRow, read: Read, rows: Sequence[NewMemoryRow]
@@ -320,9 +325,16 @@ class DocumentService:
         """Store the new passages of a document; return all of them, and the number of new ones."""
         memory_ids = await store.known(tx, {passage.row.content_hash for passage in rows})
         new = {passage.row.content_hash: passage for passage in rows if passage.row.content_hash not in memory_ids}
-        fresh = await cooperative_map(
-            lambda passage: replace(passage, row=passage.row.evolve(document_id=row.document_id)), new.values()
+        source = source_of(None, _source(row.source, row.title), {})
+        trusted = (
+            await memories.trusted_sources(tx, [source]) if any(each.row.held_for for each in rows) else set[str]()
         )
+
+        def of_document(passage: NewMemoryRow) -> NewMemoryRow:
+            changes = {"held_for": None, "deleted_at": None} if source in trusted else {}
+            return replace(passage, row=passage.row.evolve(document_id=row.document_id, **changes))
+
+        fresh = await cooperative_map(of_document, new.values())
         for start in range(0, len(fresh), STORED_AT_ONCE):
             await memories.insert_many(tx, fresh[start : start + STORED_AT_ONCE], self._model)
         memory_ids |= {hashed: passage.row.memory_id for hashed, passage in new.items()}
@@ -382,7 +394,7 @@ class DocumentService:
         now = self._clock()
         for start in range(0, len(rows), STORED_AT_ONCE):
             hidden = [
-                NewMemoryRow(each.evolve(deleted_at=now, updated_at=now, version=each.version + 1))
+                NewMemoryRow(each.evolve(held_for=None, deleted_at=now, updated_at=now, version=each.version + 1))
                 for each in rows[start : start + STORED_AT_ONCE]
             ]
             async with memories.leaving(tx, [each.row.memory_id for each in hidden]):

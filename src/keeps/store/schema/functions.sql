@@ -960,6 +960,20 @@ CREATE OR REPLACE FUNCTION keeps.memory_life(deleted_at timestamptz, superseded_
                 WHEN archived_at IS NOT NULL THEN 'archived'
                 ELSE 'current' END;
 
+-- How far a memory is trusted, as keeps.base.text.trust computes it: 0 the user, 1 their agents, 2 other users, 3 a
+-- document, 4 a tool or page. For the memories of others, see keeps.memory.recall.conditions.
+CREATE OR REPLACE FUNCTION keeps.memory_trust(layer text, role text, source text, metadata jsonb) RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN layer = 'knowledge' THEN 3
+                WHEN role = 'tool'
+                    OR ltrim(source, E' \t\n\r\f\v') ~* '^(tool|web|page|e?mail|mcp|file|ftp|https?)[ \t\n\r\f\v]{0,5}:' THEN 4
+                WHEN jsonb_typeof(metadata -> 'trust') IS NULL OR jsonb_typeof(metadata -> 'trust') = 'null'
+                    OR metadata -> 'trust' <@ '["user", "agent", "own", "high"]' AND jsonb_typeof(metadata -> 'trust') = 'string'
+                    THEN CASE WHEN metadata ->> 'trust' = 'agent' OR role IN ('assistant', 'system') THEN 1 ELSE 0 END
+                WHEN metadata -> 'trust' = '"document"' THEN 3
+                WHEN metadata -> 'trust' = '"shared"' THEN 2
+                ELSE 4 END;
+
 -- Keep the words and vectors of a memory in step with it. As the owner, since keeps_app reads words only by list.
 CREATE OR REPLACE FUNCTION keeps.follow_memory() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
@@ -2071,8 +2085,8 @@ CREATE OR REPLACE FUNCTION keeps.recall_hits(wanted_tenant text, wanted_user tex
     text, key text, content text, value jsonb, content_type text, role text, trigger_condition text, procedure_type
     text, metadata jsonb, tags text[], source text, importance double precision, visibility text, content_hash bytea,
     valid_from timestamptz, valid_to timestamptz, superseded_by uuid, expires_at timestamptz, archived_at timestamptz,
-    deleted_at timestamptz, document_id uuid, version integer, created_at timestamptz, updated_at timestamptz,
-    access_count bigint, last_accessed_at timestamptz)
+    deleted_at timestamptz, held_for text, document_id uuid, version integer, created_at timestamptz,
+    updated_at timestamptz, access_count bigint, last_accessed_at timestamptz)
     LANGUAGE plpgsql STABLE SECURITY INVOKER SET search_path = keeps, public, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
@@ -2085,8 +2099,8 @@ BEGIN
         memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type, memories.metadata,
         memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash,
         memories.valid_from, memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at,
-        memories.deleted_at, memories.document_id, memories.version, memories.created_at, memories.updated_at,
-        readings.access_count, readings.last_accessed_at
+        memories.deleted_at, memories.held_for, memories.document_id, memories.version, memories.created_at,
+        memories.updated_at, readings.access_count, readings.last_accessed_at
     FROM (SELECT keeps.open_spaces('reader') = known_spaces AND bool_and(COALESCE(found.version, 0) = asked.version)
               AS current
           FROM unnest(audiences, versions) AS asked(audience, version)
@@ -2108,8 +2122,8 @@ CREATE OR REPLACE FUNCTION keeps.recall_hits(wanted_tenant text, wanted_user tex
     text, key text, content text, value jsonb, content_type text, role text, trigger_condition text, procedure_type
     text, metadata jsonb, tags text[], source text, importance double precision, visibility text, content_hash bytea,
     valid_from timestamptz, valid_to timestamptz, superseded_by uuid, expires_at timestamptz, archived_at timestamptz,
-    deleted_at timestamptz, document_id uuid, version integer, created_at timestamptz, updated_at timestamptz,
-    access_count bigint, last_accessed_at timestamptz)
+    deleted_at timestamptz, held_for text, document_id uuid, version integer, created_at timestamptz,
+    updated_at timestamptz, access_count bigint, last_accessed_at timestamptz)
     LANGUAGE sql STABLE SECURITY INVOKER SET search_path = keeps, public, pg_temp AS $$
     SELECT * FROM keeps.recall_hits(wanted_tenant, wanted_user, wanted_agent, wanted_user, '{}',
         ARRAY['', wanted_user], ARRAY[shared, own], wanted)

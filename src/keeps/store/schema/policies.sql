@@ -263,6 +263,7 @@ GRANT EXECUTE ON FUNCTION keeps.installation_counts() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.index_waiting() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.memory_trust(text, text, text, jsonb) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.take_places(text, text, integer, bigint), keeps.leave_lists(uuid[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.changed_memories(text, bigint, integer), keeps.audience_versions(text[], text[]),
     keeps.recall_hits(text, text, text, bigint, bigint, uuid[]), keeps.recall_hits(text, text, text, text, text[], text[],

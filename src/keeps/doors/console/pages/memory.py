@@ -69,6 +69,7 @@ async def memory(call: Call) -> Response:
         older=max(0, len(history) - VERSIONS),
         fading=None if stored is None else _fading(stored),
         entities=entities,
+        belief=None if stored is None else await call.memory.why(memory_id),
     )
 
 

@@ -1,0 +1,58 @@
+# Generated from keeps_client/memory by tools/make_sync.py; change that instead.
+"""The inbox: memories that wait for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from keeps_client._sync.base import Doing
+from keeps_client.models import HeldMemory, InboxCount, Operation, Page, TrustedSource
+from keeps_client.models.inbox import (
+    APPROVE_HELD,
+    COUNT_INBOX,
+    DISTRUST_SOURCE,
+    DROP_HELD,
+    LIST_INBOX,
+    LIST_TRUSTED_SOURCES,
+    TRUST_SOURCE,
+)
+from keeps_client.models.names import HeldFor
+
+
+class Inbox(Doing):
+    """Memories that wait, and the sources whose memories do not."""
+
+    def inbox(self, *, reason: HeldFor | None = None, limit: int = 50, cursor: str | None = None) -> Page[HeldMemory]:
+        """Return memories that wait for a decision, newest first; nothing else finds them.
+
+        `reason`: instructions, hidden_text, flood or contradiction.
+        """
+        return self._do(LIST_INBOX, reason=reason, limit=limit, cursor=cursor)
+
+    def inbox_count(self) -> InboxCount:
+        """Return the number of memories that wait, up to 1,000, by reason."""
+        return self._do(COUNT_INBOX)
+
+    def approve_held(self, memory_ids: Sequence[UUID | str]) -> Operation:
+        """Let memories out of the inbox, so that they are found; `undo` takes the operation back.
+
+        A current memory of the same key is superseded. Raises NotFoundError if one of them does not wait.
+        """
+        return self._do(APPROVE_HELD, memory_ids=list(memory_ids))
+
+    def drop_held(self, memory_ids: Sequence[UUID | str]) -> Operation:
+        """Forget memories that wait; `undo` takes the operation back within 30 days. Raises NotFoundError."""
+        return self._do(DROP_HELD, memory_ids=list(memory_ids))
+
+    def trusted_sources(self) -> list[TrustedSource]:
+        """Return the sources whose memories do not wait."""
+        return self._do(LIST_TRUSTED_SOURCES)
+
+    def trust_source(self, source: str) -> Operation:
+        """Approve what waits from a source, and let its later memories in at once; `undo` takes it back."""
+        return self._do(TRUST_SOURCE, source=source)
+
+    def distrust_source(self, source: str) -> TrustedSource:
+        """Trust a source no longer. Raises NotFoundError if it is not trusted."""
+        return self._do(DISTRUST_SOURCE, source=source)
