@@ -236,11 +236,23 @@ CREATE TABLE keeps.events (
     traceparent text DEFAULT NULLIF(current_setting('app.traceparent'::text, true), ''::text),
     data jsonb CONSTRAINT events_data_not_null1 NOT NULL,
     recorded_at timestamp with time zone DEFAULT now() NOT NULL,
+    salt bytea,
+    contents_hash bytea,
+    previous_hash bytea,
+    redacted_by bigint,
     CONSTRAINT events_visibility_known CHECK ((visibility = ANY (ARRAY['private'::text, 'tenant'::text])))
 )
 PARTITION BY RANGE (recorded_at);
 
 COMMENT ON TABLE keeps.events IS 'Everything that happened, append-only, a partition a month; all durable rows can be rebuilt from it.';
+
+COMMENT ON COLUMN keeps.events.salt IS 'Random, hashed with the contents and removed with them, so that the hash of erased contents cannot be guessed.';
+
+COMMENT ON COLUMN keeps.events.contents_hash IS 'SHA-256 of the contents as they were written (keeps.contents_hash). It stays when the contents are redacted.';
+
+COMMENT ON COLUMN keeps.events.previous_hash IS 'SHA-256 of the tenant''s event before this one (keeps.event_hash). NULL: the event is older than the chain.';
+
+COMMENT ON COLUMN keeps.events.redacted_by IS 'Sequence of the event log.redacted that records the removal of the contents.';
 
 ALTER TABLE ONLY keeps.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (tenant_id, sequence, recorded_at);
@@ -268,6 +280,10 @@ CREATE TABLE keeps.events_rest (
     traceparent text DEFAULT NULLIF(current_setting('app.traceparent'::text, true), ''::text),
     data jsonb CONSTRAINT events_data_not_null1 NOT NULL,
     recorded_at timestamp with time zone DEFAULT now() CONSTRAINT events_recorded_at_not_null NOT NULL,
+    salt bytea,
+    contents_hash bytea,
+    previous_hash bytea,
+    redacted_by bigint,
     CONSTRAINT events_visibility_known CHECK ((visibility = ANY (ARRAY['private'::text, 'tenant'::text])))
 );
 
@@ -983,6 +999,7 @@ CREATE TABLE keeps.tenants (
     retired_sequence bigint DEFAULT 0 NOT NULL,
     retired_until timestamp with time zone,
     state_bytes bigint DEFAULT 0 NOT NULL,
+    chain_hash bytea,
     CONSTRAINT tenants_id_length CHECK (((char_length(tenant_id) >= 1) AND (char_length(tenant_id) <= 64))),
     CONSTRAINT tenants_max_bytes_positive CHECK ((max_bytes >= 0)),
     CONSTRAINT tenants_max_memories_positive CHECK ((max_memories >= 0))
@@ -990,6 +1007,8 @@ CREATE TABLE keeps.tenants (
 WITH (fillfactor='50');
 
 COMMENT ON TABLE keeps.tenants IS 'Local replica of the identity service. last_sequence numbers the events of the tenant.';
+
+COMMENT ON COLUMN keeps.tenants.chain_hash IS 'SHA-256 of the newest event, which is the head of the chain. NULL: no event since the chain exists.';
 
 ALTER TABLE ONLY keeps.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);

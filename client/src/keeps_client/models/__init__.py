@@ -113,6 +113,15 @@ from keeps_client.models.plans import (
     PlanFilter,
     PlanStatus,
 )
+from keeps_client.models.proof import (
+    Anchor,
+    Certificate,
+    CertificateKey,
+    ChainBreak,
+    ChainVerification,
+    EventContents,
+    EventLink,
+)
 from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderCapabilities, ProviderInfo, Rebuilt, Tier
 from keeps_client.models.recall import Explanation, Filters, Hit, Passage, RecallRequest, RecallResult
 from keeps_client.models.requests import LoggedHit, LoggedRequest, RequestDetail
@@ -147,6 +156,7 @@ from keeps_client.models.working import (
 
 __all__ = [
     "ActivityKind",
+    "Anchor",
     "AppState",
     "AppendText",
     "Appended",
@@ -156,6 +166,10 @@ __all__ = [
     "AtomicIncrement",
     "AtomicMerge",
     "AtomicResult",
+    "Certificate",
+    "CertificateKey",
+    "ChainBreak",
+    "ChainVerification",
     "Citation",
     "ContextItem",
     "ContextRequest",
@@ -181,6 +195,8 @@ __all__ = [
     "EpisodicItem",
     "ErasureReceipt",
     "Event",
+    "EventContents",
+    "EventLink",
     "ExchangeReceipt",
     "Explanation",
     "Filters",

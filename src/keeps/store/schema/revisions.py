@@ -26,6 +26,7 @@ REVISIONS = {
     "0021": "Changed memories of an audience: all of them, or the notice that there are too many.",
     "0022": "The log of requests.",
     "0023": "Facts about the user that have expired are left out of contexts.",
+    "0025": "A chain of hashes over the log of each tenant.",
 }
 """Each revision, with its description. Its statements are in the file of its number, such as 0001.sql; a revision
 without a file changes functions.sql or policies.sql alone."""
