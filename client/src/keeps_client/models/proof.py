@@ -19,14 +19,14 @@ Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 class Anchor(Wire):
     """The head of a tenant's chain at a time: the number and hash of its newest event.
 
-    `timestamp_token` is an RFC 3161 time stamp over the line without it, in base64.
+    `timestamp_response`: the answer of an RFC 3161 time stamp authority about the line without it, in base64.
     """
 
     tenant_id: Annotated[Text, StringConstraints(min_length=1, max_length=64)]
     sequence: Annotated[int, Field(ge=1, lt=2**63)]
     hash: Hash
     time: UtcTime
-    timestamp_token: Annotated[str, StringConstraints(max_length=40_000)] | None = None
+    timestamp_response: Annotated[str, StringConstraints(max_length=40_000)] | None = None
 
 
 class EventContents(Wire):
@@ -120,7 +120,7 @@ class CertificateKey(Wire):
 class ChainQuery(Wire):
     """Anchors that the chain must contain. Those of other tenants are ignored."""
 
-    anchors: Annotated[tuple[Anchor, ...], Field(max_length=MAX_ANCHORS)] = ()
+    anchors: Annotated[tuple[Anchor, ...], Field(fail_fast=True, max_length=MAX_ANCHORS)]
 
 
 class LinkQuery(Wire):

@@ -9,6 +9,7 @@ import base64
 import binascii
 import json
 import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,8 +121,8 @@ def verify(certificate: Certificate, key: str | None) -> dict[str, Any]:
 def _made(path: Path) -> Ed25519PrivateKey:
     """Return the key in a file, which is made if it does not exist, also by several processes at once."""
     if not path.exists():
-        own = path.with_name(f"{path.name}.{os.getpid()}.new")
-        descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # Only its owner can read it.
+        own = Path(name)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(new_key() + "\n")
             file.flush()

@@ -6,9 +6,8 @@ from keeps.base.scope import Scope
 from keeps.part import Core, EndpointHandler, Part, serves
 from keeps.store.events.feed import Feed
 from keeps.store.events.service import EventService, split_names
-from keeps_client.models import Event
+from keeps_client.models import Event, proof
 from keeps_client.models import events as api
-from keeps_client.models import proof
 from keeps_client.validation import event_types, memory_kinds
 
 
