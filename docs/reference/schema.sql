@@ -250,6 +250,10 @@ CASE
     WHEN starts_with(current_setting('app.current_user'::text, true), '(space) '::text) THEN NULLIF(current_setting('app.acting_user'::text, true), current_setting('app.current_user'::text, true))
     ELSE NULL::text
 END,
+    salt bytea,
+    contents_hash bytea,
+    previous_hash bytea,
+    redacted_by bigint,
     CONSTRAINT events_visibility_known CHECK ((visibility = ANY (ARRAY['private'::text, 'tenant'::text])))
 )
 PARTITION BY RANGE (recorded_at);
@@ -257,6 +261,14 @@ PARTITION BY RANGE (recorded_at);
 COMMENT ON TABLE keeps.events IS 'Everything that happened, append-only, a partition a month; all durable rows can be rebuilt from it.';
 
 COMMENT ON COLUMN keeps.events.actor_id IS 'In a space: the user who acted; NULL for jobs.';
+
+COMMENT ON COLUMN keeps.events.salt IS 'Random, hashed with the contents and removed with them, so that the hash of erased contents cannot be guessed.';
+
+COMMENT ON COLUMN keeps.events.contents_hash IS 'SHA-256 of the contents as they were written (keeps.contents_hash). It stays when the contents are redacted.';
+
+COMMENT ON COLUMN keeps.events.previous_hash IS 'SHA-256 of the tenant''s event before this one (keeps.event_hash). NULL: the event is older than the chain.';
+
+COMMENT ON COLUMN keeps.events.redacted_by IS 'Sequence of the event log.redacted that records the removal of the contents.';
 
 ALTER TABLE ONLY keeps.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (tenant_id, sequence, recorded_at);
@@ -289,6 +301,10 @@ CASE
     WHEN starts_with(current_setting('app.current_user'::text, true), '(space) '::text) THEN NULLIF(current_setting('app.acting_user'::text, true), current_setting('app.current_user'::text, true))
     ELSE NULL::text
 END,
+    salt bytea,
+    contents_hash bytea,
+    previous_hash bytea,
+    redacted_by bigint,
     CONSTRAINT events_visibility_known CHECK ((visibility = ANY (ARRAY['private'::text, 'tenant'::text])))
 );
 
@@ -1062,6 +1078,7 @@ CREATE TABLE keeps.tenants (
     retired_sequence bigint DEFAULT 0 NOT NULL,
     retired_until timestamp with time zone,
     state_bytes bigint DEFAULT 0 NOT NULL,
+    chain_hash bytea,
     CONSTRAINT tenants_id_length CHECK (((char_length(tenant_id) >= 1) AND (char_length(tenant_id) <= 64))),
     CONSTRAINT tenants_max_bytes_positive CHECK ((max_bytes >= 0)),
     CONSTRAINT tenants_max_memories_positive CHECK ((max_memories >= 0))
@@ -1069,6 +1086,8 @@ CREATE TABLE keeps.tenants (
 WITH (fillfactor='50');
 
 COMMENT ON TABLE keeps.tenants IS 'Local replica of the identity service. last_sequence numbers the events of the tenant.';
+
+COMMENT ON COLUMN keeps.tenants.chain_hash IS 'SHA-256 of the newest event, which is the head of the chain. NULL: no event since the chain exists.';
 
 ALTER TABLE ONLY keeps.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);

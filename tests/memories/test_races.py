@@ -131,8 +131,8 @@ async def test_replaying_the_events_gives_the_same_rows(memory: LocalMemory, ser
     await memory.forget(hidden.memory_id)
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     last = await connection.fetch(
-        "SELECT DISTINCT ON (subject) subject, type, data FROM keeps.events WHERE tenant_id = $1 ORDER BY subject,"
-        " sequence DESC",
+        "SELECT DISTINCT ON (subject) subject, type, data FROM keeps.events WHERE tenant_id = $1"
+        " AND type LIKE 'memory.%' ORDER BY subject, sequence DESC",
         tenant,
     )
     images = [json.loads(row["data"])["memory"] for row in last if row["type"] != "memory.erased"]

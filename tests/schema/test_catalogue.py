@@ -20,7 +20,7 @@ from keeps.state.items.store import ItemRow
 from keeps.state.transcripts.store import TranscriptRow
 from keeps.store.db.embedded import EmbeddedPostgres
 from keeps.store.db.statements import Statements
-from keeps.store.events.store import Reach
+from keeps.store.events.store import ChainHead, Reach
 from keeps_client import models
 from keeps_client.models import insights
 from tests.conftest import admin
@@ -234,6 +234,10 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "request_owners",
         "retire_events",
         "schedule_tenant",
+        "chain_events",
+        "log_about_log",
+        "record_retention",
+        "store_head",
         "declare_jobs",
         "take_due_jobs",
         "take_places",
@@ -286,7 +290,13 @@ async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, server: 
 
 def fields_of(name: str) -> set[str]:
     kind: Any = (
-        {"Reach": Reach, "TranscriptRow": TranscriptRow, "ItemRow": ItemRow, "RequestSample": RequestSample}.get(name)
+        {
+            "Reach": Reach,
+            "ChainHead": ChainHead,
+            "TranscriptRow": TranscriptRow,
+            "ItemRow": ItemRow,
+            "RequestSample": RequestSample,
+        }.get(name)
         or getattr(models, name, None)
         or getattr(insights, name)
     )

@@ -31,8 +31,8 @@ OTHER_VARIABLES = frozenset(
 )
 """Other environment variables, which the client, the commands and the tests read."""
 SECRETS = (
-    "database_url read_database_url worker_database_url redis_url jwt_secret secret_keys llm_api_key embedding_api_key"
-    " openai_api_key token admin_url cell_admins owner_password app_password".split()
+    "database_url read_database_url worker_database_url redis_url jwt_secret secret_keys signing_key llm_api_key"
+    " embedding_api_key openai_api_key token admin_url cell_admins owner_password app_password".split()
 )
 """Settings that a file may hold, named by the variable with `_FILE` at its end."""
 ABOUT = {
@@ -65,6 +65,8 @@ ABOUT = {
     "cleanup_interval_hours": "hours between removals of expired memories",
     "markdown_folder": "folder of the [Markdown memory](../providers.md#markdown)",
     "secret_keys": "keys that encrypt the credentials of [databases](../databases.md) and cookies of the console",
+    "signing_key": "private key that signs [certificates of erasures](../proof.md#certificates-of-erasures); without"
+    " it, one is made in the home of the embedded database",
     "databases_allow": "private networks, hosts and folders with databases that may be queried",
     "host": "address that `keeps serve` listens on",
     "port": "port that `keeps serve` listens on",
@@ -136,6 +138,7 @@ class Settings:
     model_dir: Path | None = None
     markdown_folder: Path | None = None
     secret_keys: tuple[str, ...] = ()
+    signing_key: str | None = None
     databases_allow: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8765

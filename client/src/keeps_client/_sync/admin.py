@@ -10,7 +10,11 @@ from uuid import UUID
 
 from keeps_client._sync.base import Doing
 from keeps_client.models import (
+    Anchor,
+    CertificateKey,
+    ChainVerification,
     ErasureReceipt,
+    EventLink,
     HeldJob,
     ImportSummary,
     KeyInfo,
@@ -55,6 +59,7 @@ from keeps_client.models.events import (
 )
 from keeps_client.models.items import LIST_ALL_NAMESPACES
 from keeps_client.models.operations import LIST_HELD_JOBS, LIST_JOBS, RETRY_JOBS
+from keeps_client.models.proof import GET_CERTIFICATE_KEY, GET_CHAIN_HEAD, LIST_EVENT_LINKS, VERIFY_CHAIN
 from keeps_client.models.transcripts import LIST_ALL_TRANSCRIPTS
 
 
@@ -135,8 +140,24 @@ class Admin(Doing):
         return self._do(SET_QUOTA, tenant_id=tenant_id, body=limits)
 
     def verify_events(self) -> Verification:
-        """Compare the tenant's rows with its events, byte by byte."""
+        """Compare the tenant's rows with its events, byte by byte, and verify the chain of its log."""
         return self._do(VERIFY_EVENTS)
+
+    def verify_chain(self, anchors: Iterable[Anchor] = ()) -> ChainVerification:
+        """Verify the chain of the tenant's log, and that it contains anchors that were written earlier."""
+        return self._do(VERIFY_CHAIN, anchors=tuple(anchors))
+
+    def get_chain_head(self) -> Anchor:
+        """Return the head of the tenant's chain, to be written outside of the database."""
+        return self._do(GET_CHAIN_HEAD)
+
+    def list_event_links(self, *, after: int = 0, limit: int = 100, contents: bool = False) -> list[EventLink]:
+        """Return the chain of the tenant's log after a number, with `contents` those of the events of all users."""
+        return self._do(LIST_EVENT_LINKS, after=after, limit=limit, contents=contents)
+
+    def get_certificate_key(self) -> CertificateKey:
+        """Return the public key that signs certificates of erasures."""
+        return self._do(GET_CERTIFICATE_KEY)
 
     def replay_events(self, *, until: datetime | None = None) -> list[ReplayedTable]:
         """Return the number of rows of each table that the tenant's events describe, up to a time."""

@@ -115,6 +115,15 @@ from keeps_client.models.plans import (
     PlanFilter,
     PlanStatus,
 )
+from keeps_client.models.proof import (
+    Anchor,
+    Certificate,
+    CertificateKey,
+    ChainBreak,
+    ChainVerification,
+    EventContents,
+    EventLink,
+)
 from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderCapabilities, ProviderInfo, Rebuilt, Tier
 from keeps_client.models.recall import Explanation, Filters, Hit, Passage, RecallRequest, RecallResult
 from keeps_client.models.requests import LoggedHit, LoggedRequest, RequestDetail
@@ -151,6 +160,7 @@ from keeps_client.models.working import (
 
 __all__ = [
     "ActivityKind",
+    "Anchor",
     "AppState",
     "AppendText",
     "Appended",
@@ -161,6 +171,10 @@ __all__ = [
     "AtomicMerge",
     "AtomicResult",
     "Belief",
+    "Certificate",
+    "CertificateKey",
+    "ChainBreak",
+    "ChainVerification",
     "Citation",
     "ContextItem",
     "ContextRequest",
@@ -186,6 +200,8 @@ __all__ = [
     "EpisodicItem",
     "ErasureReceipt",
     "Event",
+    "EventContents",
+    "EventLink",
     "Evidence",
     "ExchangeReceipt",
     "Explanation",

@@ -12,6 +12,7 @@ from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import MAX_CHOSEN, Id, Text, UtcTime, Wire
 from keeps_client.models.memories import Kind, Label
 from keeps_client.models.names import Namespace, SpaceName
+from keeps_client.models.proof import Certificate
 
 RoleName = Literal["reader", "writer", "admin", "operator"]
 
@@ -68,7 +69,10 @@ class MadeKey(KeyInfo):
 
 
 class ErasureReceipt(Wire):
-    """The result of an erasure: removed rows by table, and `remaining`, counted afterwards."""
+    """The result of an erasure: removed rows by table, and `remaining`, counted afterwards.
+
+    `certificate`: a signed statement of it, where the installation has a key to sign with.
+    """
 
     tenant_id: str
     user_id: str | None = None
@@ -77,6 +81,7 @@ class ErasureReceipt(Wire):
     remaining: dict[str, int]
     complete: bool
     erased_at: datetime
+    certificate: Certificate | None = None
 
 
 class TenantInfo(Wire):

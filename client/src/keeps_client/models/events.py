@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, StringConstraints
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Limit, Text, UtcTime, Wire
+from keeps_client.models.proof import ChainVerification
 
 EventType = Literal[
     "memory.written",
@@ -84,13 +85,17 @@ class Difference(Wire):
 
 
 class Verification(Wire):
-    """The result of comparing a tenant's rows with its events, byte by byte. `compared`: rows of each table."""
+    """The result of comparing a tenant's rows with its events, byte by byte, and of verifying the chain of its log.
+
+    `equal`: no row differs, and the chain is intact. `compared`: rows of each table.
+    """
 
     tenant_id: str
     equal: bool
     events: int
     compared: dict[str, int]
     differences: list[Difference]
+    chain: ChainVerification
 
 
 class ReplayedTable(Wire):
@@ -198,7 +203,7 @@ VERIFY_EVENTS = Endpoint(
     "admin",
     "administration",
     Verification,
-    "Compare the tenant's rows with its events, byte by byte.",
+    "Compare the tenant's rows with its events, byte by byte, and verify the chain of its log.",
 )
 REPLAY_EVENTS = Endpoint(
     "replay_events",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +14,7 @@ from keeps.base.clock import utc_now
 from keeps.doors.cli.command import Answer, command, group, lines, print_table, table
 from keeps.doors.cli.context import DEFAULT_USER_ID, Target, err, out
 from keeps.store.access.roles import ORDER
-from keeps_client.errors import ValidationFailedError
+from keeps_client.errors import ConflictError, ValidationFailedError
 from keeps_client.validation import given
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ keys = group()
 tenants = group()
 app.add_typer(keys, name="keys")
 app.add_typer(tenants, name="tenants")
+CertificateFile = Annotated[
+    Path | None,
+    typer.Option("--certificate", help="Write a signed certificate of the erasure to this new file."),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
@@ -188,26 +193,47 @@ async def erase_user(
     target: Target,
     user_id: Annotated[str, typer.Argument(help="Id of the user (of the tenant in --tenant).")],
     yes: Yes = False,
+    certificate: CertificateFile = None,
 ) -> Answer:
     """Erase a user permanently: rows, vectors, state, keys, and the contents of events."""
     _confirm(f"user {user_id} of tenant {target.tenant}", yes=yes)
     tenant_id, target = target.by_path()
     async with target.memory() as memory:
+        await _check_certificate(memory, certificate)
         erased = await memory.admin.erase_user(user_id, tenant_id=tenant_id)
     await target.end_background()
-    return _erased(erased)
+    return _erased(erased, certificate)
 
 
 @command(tenants)
 async def erase(
-    target: Target, tenant_id: Annotated[str, typer.Argument(help="Id of the tenant.")], yes: Yes = False
+    target: Target,
+    tenant_id: Annotated[str, typer.Argument(help="Id of the tenant.")],
+    yes: Yes = False,
+    certificate: CertificateFile = None,
 ) -> Answer:
     """Erase a tenant permanently: every row of every user, the log and the keys."""
     _confirm(f"tenant {tenant_id} with all its users", yes=yes)
     async with target.memory() as memory:
+        await _check_certificate(memory, certificate)
         erased = await memory.admin.erase_tenant(tenant_id)
     await target.end_background()
-    return _erased(erased)
+    return _erased(erased, certificate)
+
+
+async def _check_certificate(memory: Memory, path: Path | None) -> None:
+    """Raise an error before the erasure, which cannot be repeated, if no certificate could be written."""
+    if path is not None:
+        await memory.admin.get_certificate_key()
+        _reserve(path)
+
+
+def _reserve(path: Path) -> None:
+    """Make the file of a certificate, empty. Raises ConflictError if it exists."""
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        raise ConflictError(f"{path} already exists; choose another file for the certificate") from None
 
 
 def _confirm(what: str, *, yes: bool) -> None:
@@ -241,7 +267,10 @@ def _limits(info: TenantInfo) -> str:
     return ", ".join(limits) or "no limit"
 
 
-def _erased(receipt: ErasureReceipt) -> Answer:
+def _erased(receipt: ErasureReceipt, certificate: Path | None) -> Answer:
+    if certificate is not None and receipt.certificate is not None:
+        certificate.write_text(receipt.certificate.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
     def text() -> None:
         user = f"user {receipt.user_id} of " if receipt.user_id else ""
         out.print(f"erased: {user}tenant {receipt.tenant_id}")

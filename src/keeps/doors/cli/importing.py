@@ -129,10 +129,10 @@ async def export(
             f"--user says who asks, not whose data is written: --only-user {target.user} exports this user's; without"
             " either, all of the tenant's is written"
         )
-    _check_absent(file, overwrite=overwrite)
+    check_absent(file, overwrite=overwrite)
     counts: Counter[str] = Counter()
     tenant, (tenant_id, target) = target.tenant, target.by_path()
-    with _private(file) if file else nullcontext(sys.stdout) as stream:
+    with private_file(file) if file else nullcontext(sys.stdout) as stream:
         async with target.memory() as memory:
             if in_process(memory):
                 async for line in memory.keeps.service(TransferService).export(target.scope, only_user):
@@ -147,7 +147,7 @@ async def export(
     err.print(f"[dim]{counts_text(counts)}[/]")
 
 
-def _check_absent(file: Path | None, *, overwrite: bool) -> None:
+def check_absent(file: Path | None, *, overwrite: bool) -> None:
     if file is not None and file.is_file() and not overwrite:
         raise ConflictError(f"{file} already exists; choose another file, or add --overwrite (or --force)")
 
@@ -164,7 +164,7 @@ async def _export_memories(
         raise ValidationFailedError(f"unknown --format {form!r}; choose jsonl, {', '.join([*folders, *TEXTS])}")
     if form in folders and place is None:
         raise ValidationFailedError(f"name a folder: keeps export FOLDER --format {form}")
-    _check_absent(place, overwrite=overwrite)
+    check_absent(place, overwrite=overwrite)
     if only_user is not None:
         target = replace(target, user=only_user)
     async with target.memory() as memory:
@@ -174,7 +174,7 @@ async def _export_memories(
     if place is not None and form in folders:
         folders[form](place, memories)
     else:
-        with _private(place) if place else nullcontext(sys.stdout) as stream:
+        with private_file(place) if place else nullcontext(sys.stdout) as stream:
             stream.writelines(TEXTS[form](memories))
     err.print(f"[dim]{counted(len(memories), 'memory')} in {place or 'standard output'}[/]")
 
@@ -190,7 +190,7 @@ def _type_of(line: str) -> str:
 
 
 @contextmanager
-def _private(path: Path) -> Generator[TextIO]:
+def private_file(path: Path) -> Generator[TextIO]:
     """Open a file that only its owner can read, and that gets its name when it is complete.
 
     A target that is not a regular file is written to directly.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,10 +15,11 @@ from keeps.doors.cli.command import Answer, command, group, lines, table
 from keeps.doors.cli.context import Json, Target, err, out
 from keeps.doors.cli.parsers import time_option
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
+from keeps_client.models.proof import MAX_ANCHORS
 
 if TYPE_CHECKING:
     from keeps_client import Memory
-    from keeps_client.models import Event, Verification
+    from keeps_client.models import Anchor, ChainVerification, Event, Verification
 
 app = typer.Typer()
 events = group()
@@ -26,6 +28,10 @@ app.add_typer(events, name="events")
 app.add_typer(webhooks, name="webhooks")
 Types = Annotated[
     list[str] | None, typer.Option("--type", help='Event type, such as memory.written or "memory.*"; repeat for more.')
+]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(help="PEM file with the root certificate of the time stamp authority, and intermediate ones."),
 ]
 WebhookId = Annotated[str, typer.Argument(help="The id that `keeps webhooks list` prints.")]
 
@@ -63,11 +69,24 @@ async def follow(
 
 
 @command(events)
-async def verify(memory: Memory) -> Answer:
-    """Compare the tenant's rows with its events, byte by byte. Exit code 1 if they differ."""
+async def verify(
+    memory: Memory,
+    anchor: Annotated[Path | None, typer.Option(help="File of anchors that the log must contain.")] = None,
+    tsa_certificates: Certificates = None,
+) -> Answer:
+    """Compare the tenant's rows with its events, byte by byte, and verify the chain of its log.
+
+    Exit code 1 if rows differ or the chain is broken. Only anchors show that the whole database was rolled back.
+    """
     started = time.monotonic()
     with err.status("replaying …"):
         result = await memory.admin.verify_events()
+        anchors = [] if anchor is None else _anchors_of(anchor, result.tenant_id, tsa_certificates)
+        for first in range(0, len(anchors) if result.chain.intact else 0, MAX_ANCHORS):
+            chain = await memory.admin.verify_chain(anchors[first : first + MAX_ANCHORS])
+            result = result.model_copy(update={"chain": chain, "equal": result.equal and chain.intact})
+            if not chain.intact:
+                break
     seconds = time.monotonic() - started
     note = "" if result.events or not result.equal else "this tenant has no events; check --tenant"
     return Answer(result, _verification(result, seconds), note, failed=not result.equal)
@@ -184,11 +203,27 @@ async def failures(memory: Memory, webhook_id: WebhookId) -> Answer:
     )
 
 
+def _anchors_of(path: Path, tenant_id: str, certificates: Path | None) -> list[Anchor]:
+    """Return the anchors of a tenant in a file, and verify their time stamps where there are certificates."""
+    from keeps.store.anchors.files import read
+
+    anchors = [anchor for anchor in read(path) if anchor.tenant_id == tenant_id]
+    if not anchors:
+        raise ValidationFailedError(f"{path} has no anchor of the tenant {tenant_id}")
+    if certificates is not None:
+        from keeps.store.anchors.stamps import verify_stamp
+
+        for anchor in anchors:
+            verify_stamp(anchor, certificates)
+    return anchors
+
+
 def _verification(result: Verification, seconds: float) -> str:
     tables = [f"  {name:<20}{rows:>12,} rows" for name, rows in result.compared.items()]
     speed = f"{result.events:,} events in {seconds:.1f} s, {result.events / max(seconds, 1e-9):,.0f} a second"
-    if result.equal:
-        return "\n".join([*tables, f"[bold green]equal[/]: every row matches its events, byte for byte ({speed})"])
+    if not result.differences:
+        equal = f"[bold green]equal[/]: every row matches its events, byte for byte ({speed})"
+        return "\n".join([*tables, equal, _chain(result.chain)])
     first = result.differences[0]
     columns = f", in {', '.join(first.columns)}" if first.problem == "differs" else ""
     row = escape(json.dumps(first.row, ensure_ascii=False))
@@ -199,7 +234,28 @@ def _verification(result: Verification, seconds: float) -> str:
             f"[bold red]different[/] ({speed}). The first difference:",
             f"  {first.table} {row}: {first.problem}{columns}",
             *([f"  and at least {others} more; --json lists them"] if others else []),
+            _chain(result.chain),
         ]
+    )
+
+
+def _chain(chain: ChainVerification) -> str:
+    if chain.broken is not None:
+        return f"[bold red]broken[/]: event {chain.broken.sequence:,}: {chain.broken.problem}"
+    if chain.hash is None:
+        return "no event is in the chain yet"
+    counts = [
+        f"{count:,} {what}"
+        for count, what in (
+            (chain.redacted, "redacted"),
+            (chain.older, "older than the chain"),
+            (chain.anchors, "anchors confirmed"),
+            (chain.anchors_retired, "anchors older than the log"),
+        )
+        if count
+    ]
+    return f"[bold green]linked[/] up to event {chain.last:,} {chain.hash}" + (
+        f" ({', '.join(counts)})" if counts else ""
     )
 
 

@@ -29,6 +29,7 @@ VALUES: dict[str, Any] = {
     "entry_key": "notes/plan",
     "event_type": "research.requested",
     "goal_event": "research.goal",
+    "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "hint": "x7Qz",
     "id": _ID,
     "key": "summary",

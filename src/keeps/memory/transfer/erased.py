@@ -23,7 +23,7 @@ ABOUT, ERASED, FOLDERS = "keeps-backups.json", "erased.jsonl", "backup-folders.j
 
 def remember_folder(home: Path, folder: Path) -> None:
     """Record that a folder holds backups of this home, now or earlier: erasures are recorded there."""
-    folders = _folders(home)
+    folders = backup_folders(home)
     if folder not in folders:
         (home / FOLDERS).write_text(json.dumps([str(each) for each in [*folders, folder]]) + "\n", encoding="utf-8")
 
@@ -59,7 +59,7 @@ class ErasureNotes:
         self._elsewhere(None, "done", *what)
 
     def _elsewhere(self, besides: Path | None, state: str, *what: str) -> None:
-        for folder in _folders(self._home):
+        for folder in backup_folders(self._home):
             if folder != besides and (folder / ABOUT).is_file():
                 with suppress(OSError, ValueError, KeyError):
                     self._note(folder, state, *what)
@@ -96,7 +96,8 @@ def erased_since(folder: Path, moment: datetime) -> frozenset[str]:
     return frozenset(open_ | erased)
 
 
-def _folders(home: Path) -> list[Path]:
+def backup_folders(home: Path) -> list[Path]:
+    """Return the folders that hold or have held backups of a home."""
     try:
         return [Path(each) for each in json.loads((home / FOLDERS).read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError):

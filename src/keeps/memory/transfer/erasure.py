@@ -11,6 +11,7 @@ from keeps.base.cache.redis import RedisCache, session_key, tenant_keys
 from keeps.base.clock import Clock
 from keeps.base.scope import Scope
 from keeps.memory.providers.service import ProviderService
+from keeps.memory.transfer.certificates import CertificateSigner, Place, erasure_statement
 from keeps.memory.transfer.erased import ErasureNotes
 from keeps.store.db.session import Database, Tx
 from keeps.store.db.statements import Statements
@@ -30,8 +31,10 @@ class TenantService:
         cache: RedisCache | None,
         clock: Clock,
         erased: Callable[[str], None],
+        signer: CertificateSigner,
     ) -> None:
         """`erased`: called with the tenant of erased data."""
+        self._signer = signer
         self._cache = cache
         self._erased = erased
         self._database = database
@@ -44,11 +47,11 @@ class TenantService:
         await self._check_left_over(target.tenant_id)
         await self._noted("begin", target.tenant_id, user_id)
         removed, left = await self._providers.erase(target)
-        receipt = await self._erase(target, user_id)
+        receipt, place = await self._erase(target, user_id)
         self._erased(target.tenant_id)
         if self._cache is not None:
             await self._cache.drop(session_key(target.tenant_id, target.user_id, ""), all_below=True)
-        return _with_providers(receipt, removed, left)
+        return await self._certified(_with_providers(receipt, removed, left), place)
 
     async def erase_tenant(self, scope: Scope) -> ErasureReceipt:
         """Erase the scope's tenant: every row of every user, its log and its keys. Raises NotFoundError."""
@@ -63,11 +66,20 @@ class TenantService:
             ):
                 total.update(counts)
         self._providers.forget_folders([scope.tenant_id])
-        receipt = await self._erase(scope, None)
+        receipt, place = await self._erase(scope, None)
         self._erased(scope.tenant_id)
         if self._cache is not None:
             await self._cache.drop(tenant_keys(scope.tenant_id), all_below=True)
-        return _with_providers(receipt, removed, left)
+        return await self._certified(_with_providers(receipt, removed, left), place)
+
+    async def _certified(self, receipt: ErasureReceipt, place: Place) -> ErasureReceipt:
+        """Return the receipt with a signed statement of it, where there is a key to sign with."""
+        if not self._signer.configured:
+            return receipt
+        homes = [server.home for server in self._database.cells.servers.values()]
+        statement = await asyncio.to_thread(erasure_statement, receipt, place, homes)
+        certificate = await asyncio.to_thread(self._signer.sign, statement)
+        return receipt.model_copy(update={"certificate": certificate})
 
     async def _check_left_over(self, tenant_id: str) -> None:
         """Raise ConflictError if a move has left rows in another cell, since they would outlive the erasure."""
@@ -80,24 +92,29 @@ class TenantService:
                     f" {tenant_id} --to {row['is_in']}, then erase"
                 )
 
-    async def _erase(self, scope: Scope, user_id: str | None) -> ErasureReceipt:
-        """Erase a user, or with None the tenant, in one transaction. Raises NotFoundError.
+    async def _erase(self, scope: Scope, user_id: str | None) -> tuple[ErasureReceipt, Place]:
+        """Erase a user, or with None the tenant, in one transaction; return from where, too. Raises NotFoundError.
 
         The end is recorded even if there was nothing: otherwise a restore would erase a later user of the same name.
         """
         before: dict[str, int] = {}
         left: dict[str, int] = {}
+        place: Place | None = None
         names = (scope.tenant_id,) if user_id is None else (scope.tenant_id, user_id)
         try:
             async for attempt in self._database.writing(scope):
                 async with attempt as tx:
+                    # The log of a tenant is erased with it, and that of a user's tenant goes on.
+                    place = await _place(tx) if user_id is None else None
                     before, left = await (_erase_tenant(tx) if user_id is None else _erase_user(tx, user_id))
+                    place = place or await _place(tx)
         except NotFoundError:
             await self._noted("done", *names)
             raise
         await self._noted("done", *names)
         redacted = 0 if user_id is None else before.pop("events")
-        return self._receipt(scope, user_id, before, left, redacted)
+        assert place is not None
+        return self._receipt(scope, user_id, before, left, redacted), place
 
     async def _noted(self, state: Literal["begin", "done"], *what: str) -> None:
         """Record the erasure in every home whose backups may contain the data."""
@@ -183,6 +200,18 @@ async def _erase_tenant(tx: Tx) -> tuple[dict[str, int], dict[str, int]]:
         raise NotFoundError(f"no tenant {tx.scope.tenant_id!r}")
     await tx.fetch_row(QUERIES["erase_tenant"])
     return before, await _counts(tx, None)
+
+
+async def _place(tx: Tx) -> Place:
+    row = await tx.fetch_row(QUERIES["erased_from"], tx.scope.tenant_id)
+    found = {} if row is None else dict(row)
+    return Place(
+        cell=tx.cell,
+        database=found.get("database"),
+        server=found.get("server"),
+        sequence=found.get("last_sequence"),
+        hash=found.get("hash"),
+    )
 
 
 async def _counts(tx: Tx, user_id: str | None) -> dict[str, int]:

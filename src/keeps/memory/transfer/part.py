@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from keeps.base.scope import Scope
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.providers.service import ProviderService
+from keeps.memory.transfer.certificates import CertificateSigner
 from keeps.memory.transfer.erasure import TenantService
 from keeps.memory.transfer.service import TransferService
 from keeps.part import Core, EndpointHandler, Part, serves
 from keeps.store.access.keys import KeyService
 from keeps.store.access.part import scope_of_tenant
-from keeps_client.models import ErasureReceipt
+from keeps_client.models import CertificateKey, ErasureReceipt, proof
 from keeps_client.models import access as api
 
 
 def make(core: Core) -> None:
-    core.add(TenantService(core.database, core.get(ProviderService), core.cache, core.clock, core.erased))
+    home = None if core.server is None else core.settings.home
+    signer = core.add(CertificateSigner(core.settings.signing_key, home))
+    core.add(TenantService(core.database, core.get(ProviderService), core.cache, core.clock, core.erased, signer))
     core.add(TransferService(core.database, core.introducer, core.get(Indexer), core.exports))
 
 
@@ -40,7 +45,11 @@ def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
         finally:
             keys.changed()
 
+    async def certificate_key(_: Scope, __: None, ___: None) -> CertificateKey:
+        return CertificateKey(key=await asyncio.to_thread(core.get(CertificateSigner).public_key))
+
     return (
+        serves(proof.GET_CERTIFICATE_KEY, certificate_key),
         serves(api.ERASE_USER, erase_user),
         serves(api.ERASE_TENANT_USER, erase_tenant_user),
         serves(api.ERASE_TENANT, erase_tenant),

@@ -28,6 +28,12 @@ SELECT keeps.erase_user() AS redacted
 -- name: erase_tenant
 SELECT keeps.erase_tenant()
 
+-- name: erased_from
+-- The database of a transaction, and how far the tenant's log and its chain go.
+SELECT current_database() AS database, host(inet_server_addr()) || ':' || inet_server_port() AS server, last_sequence,
+    encode(chain_hash, 'hex') AS hash
+FROM keeps.tenants WHERE tenant_id = $1
+
 -- name: tenants_list
 -- reads: TenantInfo without cell
 SELECT tenant_id, users, memories, bytes, max_memories, max_bytes, created_at FROM keeps.list_tenants($1, $2)

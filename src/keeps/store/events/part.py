@@ -6,7 +6,7 @@ from keeps.base.scope import Scope
 from keeps.part import Core, EndpointHandler, Part, serves
 from keeps.store.events.feed import Feed
 from keeps.store.events.service import EventService, split_names
-from keeps_client.models import Event
+from keeps_client.models import Event, proof
 from keeps_client.models import events as api
 from keeps_client.validation import event_types, memory_kinds
 
@@ -25,6 +25,12 @@ def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
     return (
         serves(api.LIST_EVENTS, page),
         serves(api.VERIFY_EVENTS, lambda s, _, __: service.verify(s)),
+        serves(proof.VERIFY_CHAIN, lambda s, _, b: service.verify_chain(s, b.anchors)),
+        serves(proof.GET_CHAIN_HEAD, lambda s, _, __: service.chain_head(s)),
+        serves(
+            proof.LIST_EVENT_LINKS,
+            lambda s, p, _: service.links(s, after=p.after, limit=p.limit, contents=p.contents),
+        ),
         serves(api.REPLAY_EVENTS, lambda s, p, _: service.replay(s, p.until)),
         serves(api.RETIRE_EVENTS, lambda _, p, __: service.retire(p.older_than_days)),
     )

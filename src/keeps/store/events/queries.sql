@@ -18,6 +18,7 @@ INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, 
 SELECT $2, counter.base + item.position, item.event_id, item.type, 'keeps', item.subject, item.time, $3, item.agent_id,
        item.visibility, item.data
 FROM item CROSS JOIN counter
+ORDER BY item.position
 
 -- name: events_by_subject
 -- The events of one memory, newest first, bounded.
@@ -57,6 +58,25 @@ SELECT tenant_id, last_sequence FROM keeps.last_sequences($1)
 -- name: event_owners
 -- Whose the next events of this tenant are: ids only.
 SELECT sequence, user_id, type FROM keeps.event_owners($1, $2)
+
+-- name: chain_head
+-- reads: ChainHead
+-- How far the log and its chain go.
+SELECT last_sequence, retired_sequence, chain_hash
+FROM keeps.tenants WHERE tenant_id = $1
+
+-- name: chain_events
+-- The chain after $1, at most $2 events: hashes and what never changes, and contents of events that belong to no user.
+SELECT sequence, event_id, type, source, time, recorded_at, contents_hash, previous_hash, hash, starts, state, user_id,
+    salt, subject, agent_id, visibility, traceparent, data
+FROM keeps.chain_events($1, $2)
+
+-- name: event_contents
+-- The contents of some events, as their user.
+SELECT sequence, user_id, salt, subject, agent_id, visibility, traceparent, data::text AS data
+FROM keeps.events
+WHERE tenant_id = $1 AND sequence = ANY ($2::bigint[])
+ORDER BY sequence
 
 -- name: replay_differences
 SELECT table_name, compared, row_key, problem, columns FROM keeps.replay_differences($1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,13 +11,24 @@ from keeps.base.clock import Clock
 from keeps.base.scope import Scope
 from keeps.store.db.session import Database, taking_long
 from keeps.store.events import store
+from keeps.store.events.chain import ChainCheck
 from keeps.store.events.feed import Feed, Subscription
-from keeps_client.errors import UnavailableError
-from keeps_client.models import Difference, Event, LogRetention, ReplayedTable, Verification
+from keeps_client.errors import NotFoundError, UnavailableError
+from keeps_client.models import (
+    Anchor,
+    ChainVerification,
+    Difference,
+    Event,
+    EventLink,
+    LogRetention,
+    ReplayedTable,
+    Verification,
+)
 
 HEARTBEAT_SECONDS = 15.0
 MAX_DIFFERENCES = 20
 REPLAY_SECONDS = 3_600.0
+CHAIN_PAGE = 500
 
 
 class EventService:
@@ -64,15 +76,47 @@ class EventService:
                     yield event
 
     async def verify(self, scope: Scope) -> Verification:
-        """Compare the tenant's rows with its events, byte by byte.
+        """Compare the tenant's rows with its events, byte by byte, and verify the chain of its log.
 
         The log must have no gaps, and the content of each memory must match its `content_hash`. The answer names ids
         and columns, never contents.
         """
         with taking_long():
-            return await self._verify(scope)
+            return await self._verify(scope, await self._verify_chain(scope, ()))
 
-    async def _verify(self, scope: Scope) -> Verification:
+    async def verify_chain(self, scope: Scope, anchors: Sequence[Anchor] = ()) -> ChainVerification:
+        """Verify the chain of the tenant's log, and that it contains the anchors of this tenant."""
+        with taking_long():
+            return await self._verify_chain(scope, anchors)
+
+    async def chain_head(self, scope: Scope) -> Anchor:
+        """Return the head of the chain now. Raises NotFoundError for a log without a chain."""
+        async with self._database.scoped(scope) as tx:
+            head = await store.chain_head(tx)
+        if head.chain_hash is None:
+            raise NotFoundError("this tenant's log has no chain yet: it begins with the next event")
+        return Anchor(
+            tenant_id=scope.tenant_id, sequence=head.last_sequence, hash=head.chain_hash.hex(), time=self._clock()
+        )
+
+    async def links(self, scope: Scope, *, after: int, limit: int, contents: bool) -> list[EventLink]:
+        """Return a page of the chain of the whole tenant, oldest first. For administrators."""
+        async with self._database.snapshot(scope) as tx:
+            return await store.chain_of_all_users(tx, after, limit, contents=contents)
+
+    async def _verify_chain(self, scope: Scope, anchors: Sequence[Anchor]) -> ChainVerification:
+        async with self._database.snapshot(scope) as tx:
+            head = await store.chain_head(tx)
+            check = ChainCheck.of(scope.tenant_id, head.last_sequence, head.retired_sequence, head.chain_hash, anchors)
+            while rows := await tx.fetch(store.QUERIES["chain_events"], check.position, CHAIN_PAGE):
+                for row in rows:
+                    check.take(row)
+                    if check.broken is not None:
+                        return check.finish()
+                await asyncio.sleep(0)
+            return check.finish()
+
+    async def _verify(self, scope: Scope, chain: ChainVerification) -> Verification:
         async with self._database.scoped(scope) as tx:
             reach = await store.reach(tx)
             rows = await tx.fetch(store.QUERIES["replay_differences"], MAX_DIFFERENCES, timeout_seconds=REPLAY_SECONDS)
@@ -86,10 +130,11 @@ class EventService:
         compared = {row["table_name"]: row["compared"] for row in rows if row["problem"] is None}
         return Verification(
             tenant_id=scope.tenant_id,
-            equal=not differences,
+            equal=not differences and chain.intact,
             events=reach.last_sequence,
             compared=compared,
             differences=differences,
+            chain=chain,
         )
 
     async def replay(self, scope: Scope, until: datetime | None) -> list[ReplayedTable]:

@@ -17,6 +17,7 @@ from keeps.store.db.statements import Statements
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Event
 from keeps_client.models.events import EventType
+from keeps_client.models.proof import EventContents, EventLink
 
 QUERIES = Statements("keeps.store.events")
 MOST_OF_A_SUBJECT = 1_000
@@ -44,6 +45,20 @@ class Reach:
     last_sequence: int
     retired_sequence: int
     retired_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainHead:
+    """The last number of a log, the last that retention removed, and the hash of the last event."""
+
+    last_sequence: int
+    retired_sequence: int
+    chain_hash: bytes | None
+
+
+async def chain_head(tx: Tx) -> ChainHead:
+    row = await tx.fetch_row(QUERIES["chain_head"], tx.scope.tenant_id)
+    return ChainHead(0, 0, None) if row is None else ChainHead(**dict(row))
 
 
 async def append(tx: Tx, events: list[NewEvent]) -> None:
@@ -104,6 +119,52 @@ async def of_all_users(tx: Tx, position: int, limit: int) -> tuple[list[Event], 
         sequences = [row["sequence"] for row in owners if row["user_id"] == user_id]
         events += await _events(await tx.fetch(QUERIES["events_of"], tx.scope.tenant_id, sequences))
     return sorted(events, key=lambda event: event.sequence), owners[-1]["sequence"] if owners else position
+
+
+async def chain_of_all_users(tx: Tx, position: int, limit: int, *, contents: bool) -> list[EventLink]:
+    """Return the next links of the tenant's chain, with the contents of each read as its own user."""
+    rows = await tx.fetch(QUERIES["chain_events"], position, limit)
+    tenant_id, own, reached = tx.scope.tenant_id, dict[int, Row](), rows[-1]["sequence"] if rows else position
+    for user_id in dict.fromkeys(row["user_id"] for row in rows if row["user_id"] and contents):
+        await tx.become(Scope(tenant_id, user_id))
+        sequences = [row["sequence"] for row in rows if row["user_id"] == user_id]
+        page, more = await fetch_page(
+            tx, QUERIES["event_contents"], tenant_id, sequences, limit=limit, columns=("data",)
+        )
+        own.update((row["sequence"], row) for row in page)
+        reached = min(reached, page[-1]["sequence"]) if more else reached
+    rows = [row for row in rows if row["sequence"] <= reached]
+    return [_link(tenant_id, row, own.get(row["sequence"], row)) for row in rows]
+
+
+def _link(tenant_id: str, row: Row, contents: Row) -> EventLink:
+    return EventLink(
+        tenant_id=tenant_id,
+        sequence=row["sequence"],
+        event_id=row["event_id"],
+        type=row["type"],
+        source=row["source"],
+        time=row["time"],
+        recorded_at=row["recorded_at"],
+        contents_hash=_hex(row["contents_hash"]),
+        previous_hash=_hex(row["previous_hash"]),
+        redacted=row["state"] in ("redacted", "hidden"),
+        contents=None
+        if contents["data"] is None
+        else EventContents(
+            salt=_hex(contents["salt"]) or "",
+            subject=contents["subject"],
+            user_id=contents["user_id"],
+            agent_id=contents["agent_id"],
+            visibility=contents["visibility"],
+            traceparent=contents["traceparent"],
+            data=contents["data"],
+        ),
+    )
+
+
+def _hex(value: bytes | None) -> str | None:
+    return None if value is None else value.hex()
 
 
 async def check_reachable(tx: Tx, moment: datetime) -> None:

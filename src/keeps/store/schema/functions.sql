@@ -169,6 +169,94 @@ CREATE OR REPLACE TRIGGER events_append_only BEFORE UPDATE OR DELETE
 CREATE OR REPLACE TRIGGER events_never_truncated BEFORE TRUNCATE
     ON keeps.events FOR EACH STATEMENT EXECUTE FUNCTION keeps.refuse_log_change();
 
+-- The chain: each event carries a hash of its contents, and the hash of the event before it.
+
+-- The hash of what redaction may change of an event. record_send prefixes each value with its type and its length, so
+-- no two contents give the same bytes. Texts are bytes here, because the encoding of a text is that of the connection.
+CREATE OR REPLACE FUNCTION keeps.contents_hash(salt bytea, subject text, user_id text, agent_id text, visibility text,
+    traceparent text, data jsonb) RETURNS bytea
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN sha256(record_send(ROW(salt, convert_to(subject, 'UTF8'), convert_to(user_id, 'UTF8'),
+        convert_to(agent_id, 'UTF8'), convert_to(visibility, 'UTF8'), convert_to(traceparent, 'UTF8'),
+        convert_to(data::text, 'UTF8'))));
+
+-- The hash of an event: what never changes of it, the hash of its contents, and the hash of the event before it.
+CREATE OR REPLACE FUNCTION keeps.event_hash(tenant_id text, sequence bigint, event_id uuid, type text, source text,
+    "time" timestamptz, recorded_at timestamptz, contents_hash bytea, previous_hash bytea) RETURNS bytea
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN sha256(record_send(ROW(convert_to(tenant_id, 'UTF8'), sequence, event_id, convert_to(type, 'UTF8'),
+        convert_to(source, 'UTF8'), "time", recorded_at, contents_hash, previous_hash)));
+
+-- What the first event of a chain carries in place of the hash of an event before it. It names the tenant and the last
+-- event outside the chain, so a chain cannot be shown to begin later than it does.
+CREATE OR REPLACE FUNCTION keeps.chain_start(tenant_id text, sequence bigint) RETURNS bytea
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN sha256(record_send(ROW(convert_to(tenant_id, 'UTF8'), sequence)));
+
+-- Link an event to the one before it. app.chain holds, within a statement, the sequence and hash of the last event, and
+-- the random bytes that salts are made of, which nobody can know afterwards. Events that retention keeps are moved with
+-- their links.
+CREATE OR REPLACE FUNCTION keeps.link_event() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    state bytea := decode(current_setting('app.chain', true), 'hex');
+BEGIN
+    IF state IS NULL OR state = '' THEN
+        IF current_setting('app.log_change', true) = 'retire' AND current_user <> 'keeps_app' THEN
+            RETURN NEW;
+        END IF;
+        state := int8send(NEW.sequence - 1) || COALESCE((SELECT chain_hash FROM keeps.tenants
+            WHERE tenant_id = NEW.tenant_id), keeps.chain_start(NEW.tenant_id, NEW.sequence - 1))
+            || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid());
+    ELSIF substr(state, 1, 8) <> int8send(NEW.sequence - 1) THEN
+        RAISE EXCEPTION USING ERRCODE = 'KE002', MESSAGE = format('event %s was not written in its turn', NEW.sequence);
+    END IF;
+    NEW.previous_hash := substr(state, 9, 32);
+    NEW.salt := substr(sha256(substr(state, 41) || int8send(NEW.sequence)), 1, 16);
+    NEW.contents_hash := keeps.contents_hash(NEW.salt, NEW.subject, NEW.user_id, NEW.agent_id, NEW.visibility,
+        NEW.traceparent, NEW.data);
+    -- An expression, because a query costs more, and this runs once for each event.
+    IF set_config('app.chain', encode(int8send(NEW.sequence) || keeps.event_hash(NEW.tenant_id, NEW.sequence,
+        NEW.event_id, NEW.type, NEW.source, NEW.time, NEW.recorded_at, NEW.contents_hash, NEW.previous_hash)
+        || substr(state, 41), 'hex'), true) IS NOT NULL THEN
+        RETURN NEW;
+    END IF;
+END
+$$;
+CREATE OR REPLACE TRIGGER events_linked BEFORE INSERT ON keeps.events FOR EACH ROW EXECUTE FUNCTION keeps.link_event();
+
+-- Store the head of the chain after a statement.
+CREATE OR REPLACE FUNCTION keeps.store_head() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    state text := current_setting('app.chain', true);
+BEGIN
+    IF state <> '' THEN
+        UPDATE tenants SET chain_hash = decode(substr(state, 17, 64), 'hex')
+        WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '');
+        PERFORM set_config('app.chain', '', true);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER events_head_stored AFTER INSERT
+    ON keeps.events FOR EACH STATEMENT EXECUTE FUNCTION keeps.store_head();
+
+-- Append an event about the log itself, which belongs to no user, to the log of the current tenant; return its number.
+CREATE OR REPLACE FUNCTION keeps.log_about_log(type text, data jsonb) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    number bigint;
+BEGIN
+    UPDATE tenants SET last_sequence = last_sequence + 1
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') RETURNING last_sequence INTO number;
+    INSERT INTO events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)
+    SELECT tenant_id, number, gen_random_uuid(), log_about_log.type, 'keeps', '', now(), '', 'private',
+        log_about_log.data
+    FROM tenants WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '');
+    RETURN number;
+END
+$$;
+
 -- The kind of row that an event carries or removes; NULL for other events.
 CREATE OR REPLACE FUNCTION keeps.event_noun(type text, data jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -203,25 +291,43 @@ END
 $$;
 
 -- Take the data out of some events of the current tenant; their order stays. kept: data that may stay; anonymous:
--- remove user and subject, too.
+-- remove user and subject, too. Each event of the chain gets a new salt, and an event log.redacted with the hash of
+-- what is left, so that contents cannot vanish without a record.
 CREATE OR REPLACE FUNCTION keeps.redact_events(sequences bigint[], kept jsonb, anonymous boolean) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
-    changed bigint;
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    changed bigint := 0;
+    here bigint;
+    number bigint;
+    hashes jsonb;
 BEGIN
-    PERFORM set_config('app.log_change', 'redact', true);
-    UPDATE events SET data = jsonb_build_object('redacted', true) || kept,
-        agent_id = CASE WHEN anonymous OR type LIKE 'memory.%' THEN NULL ELSE agent_id END,
-        user_id = CASE WHEN anonymous THEN '' ELSE user_id END,
-        visibility = CASE WHEN anonymous THEN 'private' ELSE visibility END,
-        traceparent = CASE WHEN anonymous THEN NULL ELSE traceparent END,
-        -- The ids of memories and entities say nothing; other subjects are names.
-        subject = CASE WHEN anonymous AND subject !~ '^[0-9a-f-]{36}$' OR type LIKE 'space.member.%' THEN ''
-            ELSE subject END,
-        actor_id = CASE WHEN anonymous THEN NULL ELSE actor_id END
-    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND sequence = ANY (sequences);
-    GET DIAGNOSTICS changed = ROW_COUNT;
-    PERFORM set_config('app.log_change', '', true);
+    FOR beginning IN 1 .. COALESCE(cardinality(sequences), 0) BY 1000 LOOP
+        SELECT last_sequence + 1 INTO number FROM tenants WHERE tenant_id = tenant FOR UPDATE;
+        PERFORM set_config('app.log_change', 'redact', true);
+        WITH redacted AS (
+            UPDATE events SET data = jsonb_build_object('redacted', true) || kept,
+                agent_id = CASE WHEN anonymous OR type LIKE 'memory.%' THEN NULL ELSE agent_id END,
+                user_id = CASE WHEN anonymous THEN '' ELSE user_id END,
+                visibility = CASE WHEN anonymous THEN 'private' ELSE visibility END,
+                traceparent = CASE WHEN anonymous THEN NULL ELSE traceparent END,
+                -- The ids of memories and entities say nothing; other subjects are names.
+                subject = CASE WHEN anonymous AND subject !~ '^[0-9a-f-]{36}$' OR type LIKE 'space.member.%' THEN ''
+                    ELSE subject END,
+                actor_id = CASE WHEN anonymous THEN NULL ELSE actor_id END,
+                salt = CASE WHEN contents_hash IS NOT NULL THEN uuid_send(gen_random_uuid()) END,
+                redacted_by = CASE WHEN contents_hash IS NOT NULL THEN number END
+            WHERE tenant_id = tenant AND sequence = ANY (sequences[beginning : beginning + 999])
+            RETURNING *
+        )
+        SELECT count(*), jsonb_object_agg(sequence, encode(contents_hash(salt, subject, user_id, agent_id, visibility,
+            traceparent, data), 'hex')) FILTER (WHERE redacted_by IS NOT NULL) INTO here, hashes FROM redacted;
+        PERFORM set_config('app.log_change', '', true);
+        changed := changed + here;
+        IF hashes IS NOT NULL THEN
+            PERFORM log_about_log('log.redacted', jsonb_build_object('events', hashes));
+        END IF;
+    END LOOP;
     RETURN changed;
 END
 $$;
@@ -382,6 +488,24 @@ BEGIN
 END
 $$;
 
+-- Record in the log of a tenant which events retention removed, and what it kept of them: events kept from before the
+-- last removed one are no chain any more, so the record holds a hash over theirs.
+CREATE OR REPLACE FUNCTION keeps.record_retention(wanted text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    asking text := current_setting('app.current_tenant', true);
+BEGIN
+    PERFORM set_config('app.current_tenant', wanted, true);
+    PERFORM log_about_log('log.retired', jsonb_build_object('through', retired_sequence, 'kept', encode(sha256(COALESCE((
+        SELECT string_agg(event_hash(events.tenant_id, sequence, event_id, type, source, time, recorded_at,
+            contents_hash, previous_hash), '' ORDER BY sequence)
+        FROM events WHERE events.tenant_id = wanted AND sequence <= retired_sequence AND previous_hash IS NOT NULL),
+        '')), 'hex')))
+    FROM tenants WHERE tenants.tenant_id = wanted;
+    PERFORM set_config('app.current_tenant', COALESCE(asking, ''), true);
+END
+$$;
+
 -- Remove events recorded before a time, of all tenants, except those that replay needs; these move to events_rest.
 CREATE OR REPLACE FUNCTION keeps.retire_events(before timestamptz) RETURNS TABLE (removed bigint, kept bigint)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp SET timezone = 'UTC' AS $$
@@ -389,6 +513,7 @@ DECLARE
     part record;
     month timestamptz;
     here bigint;
+    shortened text[];
 BEGIN
     IF before > now() - interval '30 days' THEN
         RAISE EXCEPTION USING ERRCODE = 'KT001',
@@ -411,14 +536,22 @@ BEGIN
                                    AND later.sequence > held.sequence
                                  AND later.data ->> 'key' = held.data ->> 'key'
                                  AND (later.type = 'plan.state.deleted' OR later.data ->> 'operation' = 'set'))));
+    -- What was redacted stays provable as long as it stays.
+    INSERT INTO needed SELECT held.* FROM events AS held
+    WHERE held.recorded_at < before AND held.type = 'log.redacted'
+      AND EXISTS (SELECT FROM needed WHERE needed.tenant_id = held.tenant_id AND needed.redacted_by = held.sequence);
     SELECT count(*) INTO kept FROM needed;
-    UPDATE tenants SET retired_sequence = GREATEST(retired_sequence, gone.sequence),
-        retired_until = GREATEST(retired_until, gone.until)
-    FROM (SELECT events.tenant_id, max(events.sequence) AS sequence, max(events.time) AS until FROM events
-          WHERE recorded_at < before AND NOT EXISTS (SELECT FROM needed WHERE needed.tenant_id = events.tenant_id
-              AND needed.sequence = events.sequence)
-          GROUP BY events.tenant_id) AS gone
-    WHERE tenants.tenant_id = gone.tenant_id;
+    WITH changed AS (
+        UPDATE tenants SET retired_sequence = GREATEST(retired_sequence, gone.sequence),
+            retired_until = GREATEST(retired_until, gone.until)
+        FROM (SELECT events.tenant_id, max(events.sequence) AS sequence, max(events.time) AS until FROM events
+              WHERE recorded_at < before AND NOT EXISTS (SELECT FROM needed WHERE needed.tenant_id = events.tenant_id
+                  AND needed.sequence = events.sequence)
+              GROUP BY events.tenant_id) AS gone
+        WHERE tenants.tenant_id = gone.tenant_id
+        RETURNING tenants.tenant_id, chain_hash
+    )
+    SELECT array_agg(tenant_id ORDER BY tenant_id) INTO shortened FROM changed WHERE chain_hash IS NOT NULL;
     removed := 0;
     FOR part IN SELECT inhrelid::regclass::text AS name, relname FROM pg_inherits JOIN pg_class
         ON pg_class.oid = inhrelid
@@ -439,6 +572,7 @@ BEGIN
     removed := removed + here;
     PERFORM set_config('app.log_change', '', true);
     DROP TABLE needed;
+    PERFORM record_retention(each) FROM unnest(shortened) AS each;
     RETURN NEXT;
 END
 $$;
@@ -706,6 +840,41 @@ BEGIN
            WHERE events.tenant_id = held.tenant_id AND subject = held.memory_id::text AND data ? 'memory'
              AND said.content = held.content AND substr(held.content_hash, 1, 32) = ANY (words_hashes(said)))
      LIMIT at_most);
+END
+$$;
+
+-- The chain of the current tenant after a number. starts: its first event · state: open (before the chain), whole,
+-- changed, redacted, or hidden (redacted without a record). Contents only of events that belong to no user: about the
+-- log, and of erased users.
+CREATE OR REPLACE FUNCTION keeps.chain_events(after bigint, at_most integer) RETURNS TABLE (sequence bigint,
+    event_id uuid, type text, source text, "time" timestamptz, recorded_at timestamptz, contents_hash bytea,
+    previous_hash bytea, hash bytea, starts boolean, state text, user_id text, salt bytea, subject text, agent_id text, visibility text,
+    traceparent text, data text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    RETURN QUERY
+    SELECT held.sequence, held.event_id, held.type, held.source, held.time, held.recorded_at, held.contents_hash,
+        held.previous_hash, event_hash(held.tenant_id, held.sequence, held.event_id, held.type, held.source, held.time,
+            held.recorded_at, held.contents_hash, held.previous_hash),
+        COALESCE(held.previous_hash = chain_start(tenant, held.sequence - 1), false),
+        CASE WHEN held.previous_hash IS NULL THEN 'open'
+             WHEN held.redacted_by IS NULL THEN
+                 CASE WHEN held.contents_hash = said.hash THEN 'whole' ELSE 'changed' END
+             WHEN EXISTS (SELECT FROM events AS record WHERE record.tenant_id = tenant
+                 AND record.sequence = held.redacted_by AND record.sequence > held.sequence
+                 AND record.type = 'log.redacted'
+                 AND record.data #>> ARRAY['events', held.sequence::text] = encode(said.hash, 'hex')) THEN 'redacted'
+             ELSE 'hidden' END,
+        held.user_id, free.salt, free.subject, free.agent_id, free.visibility, free.traceparent, free.data::text
+    FROM (SELECT * FROM events WHERE events.tenant_id = tenant AND events.sequence > after
+          ORDER BY events.sequence LIMIT at_most) AS held
+    CROSS JOIN LATERAL contents_hash(held.salt, held.subject, held.user_id, held.agent_id, held.visibility,
+        held.traceparent, held.data) AS said(hash)
+    LEFT JOIN LATERAL (SELECT held.* WHERE held.user_id = '') AS free ON true
+    ORDER BY held.sequence;
 END
 $$;
 

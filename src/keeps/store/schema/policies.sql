@@ -296,6 +296,9 @@ GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_difference
     keeps.last_sequences(text[]), keeps.retire_events(timestamptz), keeps.webhooks_due(timestamptz, integer),
         keeps.webhooks_behind(),
     keeps.event_owners(bigint, integer) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.contents_hash(bytea, text, text, text, text, text, jsonb), keeps.event_hash(text, bigint,
+    uuid, text, text, timestamptz, timestamptz, bytea, bytea), keeps.chain_start(text, bigint),
+    keeps.chain_events(bigint, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.name_key(text), keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[],
     timestamptz, integer),
     keeps.redact_graph_events(uuid[]), keeps.log_cascade(uuid[], uuid[]) TO keeps_app;

@@ -27,6 +27,7 @@ REVISIONS = {
     "0022": "The log of requests.",
     "0023": "Facts about the user that have expired are left out of contexts.",
     "0024": "Spaces: memory that several users or agents share, with members. Keys with limits.",
+    "0025": "A chain of hashes over the log of each tenant.",
     "0026": "Memories that wait in the inbox, and how far a memory is trusted.",
 }
 """Each revision, with its description. Its statements are in the file of its number, such as 0001.sql; a revision
