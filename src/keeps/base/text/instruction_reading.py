@@ -17,15 +17,15 @@ class Reading:
 
     text: str
     words: list[str]
-    senses: list[Sense]
-    all: Sense
-    ordered: Sense = Sense.NONE
+    senses: list[int]
+    all: int
+    ordered: int = Sense.NONE
     spaceless: bool = False
 
-    def has(self, *senses: Sense) -> bool:
+    def has(self, *senses: int) -> bool:
         return all(self.all & sense for sense in senses)
 
-    def orders(self, sense: Sense) -> bool:
+    def orders(self, sense: int) -> bool:
         return bool(self.ordered & sense)
 
     def speaks_to(self, person: frozenset[str]) -> bool:
@@ -37,7 +37,7 @@ class Reading:
         """Return whether a sentence begins with a name for the model, as "Assistant, …" does."""
         return len(self.words) > 2 and bool(self.senses[0] & Sense.MODEL) and self.words[1] in (",", ":")
 
-    def near(self, one: Sense, other: Sense, apart: int) -> bool:
+    def near(self, one: int, other: int, apart: int) -> bool:
         """Return whether words of two senses stand within some words of each other."""
         if self.spaceless:
             return self.has(one, other)
@@ -45,7 +45,7 @@ class Reading:
         others = [place for place, sense in enumerate(self.senses) if sense & other]
         return any(0 < abs(first - second) <= apart for first in ones for second in others)
 
-    def follows(self, one: Sense, other: Sense, apart: int) -> bool:
+    def follows(self, one: int, other: int, apart: int) -> bool:
         """Return whether a word of the second sense follows one of the first within some words."""
         if self.spaceless:
             return self.has(one, other)
@@ -70,7 +70,7 @@ def read_sentence(sentence: str) -> Reading:
     return reading
 
 
-def _ordered(words: Sequence[str], senses: Sequence[Sense]) -> Sense:
+def _ordered(words: Sequence[str], senses: Sequence[int]) -> int:
     """Return the senses of the verbs that are orders: at the start of a clause, after "please", "you must", "and"."""
     ordered = Sense.NONE
     for place, sense in enumerate(senses):

@@ -7,76 +7,75 @@ scripts without spaces are searched anywhere.
 from __future__ import annotations
 
 import re
-from enum import Flag, auto
 from importlib.resources import files
 
 
-class Sense(Flag):
-    """A meaning of a word in an instruction."""
+class Sense:
+    """The meanings of words in an instruction, as bits of a number: operations on an enum take ten times as long."""
 
     NONE = 0
-    OVERRIDE = auto()
+    OVERRIDE = 1 << 0
     """Leave aside: ignore, forget."""
-    VOID = auto()
+    VOID = 1 << 1
     """Is no longer valid: void, replaced."""
-    PRIOR = auto()
+    PRIOR = 1 << 2
     """What came before: previous, above, all."""
-    ORDERS = auto()
+    ORDERS = 1 << 3
     """Instructions, rules, prompts."""
-    MODEL = auto()
+    MODEL = 1 << 4
     """A name for the model: assistant, bot."""
-    USER = auto()
+    USER = 1 << 5
     """The user, in the third person."""
-    SEND = auto()
+    SEND = 1 << 6
     """Give away: send, upload, reveal, append."""
-    SECRET = auto()
+    SECRET = 1 << 7
     """What must not be given away: passwords, keys."""
-    INNER = auto()
+    INNER = 1 << 8
     """What only the model sees: conversation, memory, context."""
-    TELL = auto()
+    TELL = 1 << 9
     """Say, inform, mention."""
-    NOT = auto()
+    NOT = 1 << 10
     """Not, never, without."""
-    PRIVATE = auto()
+    PRIVATE = 1 << 11
     """What belongs to the user: address, files, calendar."""
-    CONFIRM = auto()
+    CONFIRM = 1 << 12
     """Ask, confirm, approve: a person's say in what happens."""
-    TOOL = auto()
+    TOOL = 1 << 13
     """Tools, functions, the shell."""
-    DO = auto()
+    DO = 1 << 14
     """Do something with effect: run, delete, transfer, approve."""
-    SAY = auto()
+    SAY = 1 << 15
     """Give as an answer: recommend, say, answer."""
-    TRIGGER = auto()
+    TRIGGER = 1 << 16
     """When, if, once."""
-    KEEP = auto()
+    KEEP = 1 << 17
     """Remember, store, save."""
-    LASTING = auto()
+    LASTING = 1 << 18
     """For ever, in future sessions, always."""
-    MEMORY = auto()
+    MEMORY = 1 << 19
     """Memory, profile, sessions."""
-    CONSENT = auto()
+    CONSENT = 1 << 20
     """Has consented, trusts, authorised."""
-    FREE = auto()
+    FREE = 1 << 21
     """Without limits: unrestricted, unfiltered."""
-    LIMIT = auto()
+    LIMIT = 1 << 22
     """Restrictions, filters, policies."""
-    BECOME = auto()
+    BECOME = 1 << 23
     """Act as, pretend, from now on."""
-    TURN = auto()
+    TURN = 1 << 24
     """The point of a change: now, no longer, mode."""
-    GUARD = auto()
+    GUARD = 1 << 25
     """What protects: warnings, confirmations, two-factor."""
 
 
-_sense = Sense.NONE
-_EXACT: dict[str, Sense] = {}
-_BEGINNINGS: dict[str, Sense] = {}
-_ANYWHERE: list[tuple[str, Sense]] = []
+_sense: int = Sense.NONE
+_EXACT: dict[str, int] = {}
+_BEGINNINGS: dict[str, int] = {}
+_ANYWHERE: list[tuple[str, int]] = []
 _SPACELESS = re.compile("[\u0600-\u06ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 for _line in files("keeps.base.text").joinpath("instruction_words.txt").read_text(encoding="utf-8").splitlines():
     if _line.startswith("["):
-        _sense = Sense[_line.strip("[]")]
+        _sense = getattr(Sense, _line.strip("[]"))
         continue
     for _word in _line.split():
         if _SPACELESS.match(_word):
@@ -89,10 +88,10 @@ _PARTS = re.compile("['-]")
 """Joints of words: "l'utilisateur", "envoie-le"."""
 _LENGTHS = sorted({len(_beginning) for _beginning in _BEGINNINGS})
 _MOST_CACHED = 20_000
-_cached: dict[str, Sense] = {}
+_cached: dict[str, int] = {}
 
 
-def sense_of(word: str) -> Sense:
+def sense_of(word: str) -> int:
     """Return what a word in lower case may mean."""
     sense = _cached.get(word)
     if sense is None:
@@ -109,7 +108,7 @@ def sense_of(word: str) -> Sense:
     return sense
 
 
-def senses_without_spaces(sentence: str) -> Sense:
+def senses_without_spaces(sentence: str) -> int:
     """Return what the words of a sentence may mean in scripts that are searched anywhere."""
     senses = Sense.NONE
     if _SPACELESS.search(sentence) is not None:

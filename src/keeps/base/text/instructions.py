@@ -18,9 +18,9 @@ from keeps.base.text.instruction_words import Sense
 
 MOST_CHARACTERS = 50_000
 ENOUGH = 1.0
+"""Weight of two sentences in a row from which they are an instruction."""
 DOUBTFUL = 0.5
 """Weight from which a text is shown in a fence: it may be an instruction, and does not wait for that."""
-"""Weight of two sentences in a row from which they are an instruction."""
 
 
 def gives_instructions(text: str) -> bool:
@@ -92,10 +92,17 @@ def _of_whole(text: str) -> float:
 
 def _of_sentence(reading: Reading) -> float:
     """Return how much a sentence looks like an instruction to a model."""
-    if len(reading.words) < 2 and not reading.spaceless:
+    if (len(reading.words) < 2 and not reading.spaceless) or not _has_signs(reading):
         return 0.0
     *_, second, first = sorted(rule(reading) for rule in _RULES)
     return first + second / 2
+
+
+def _has_signs(reading: Reading) -> bool:
+    """Return whether any rule can hold: few sentences have a sign, and the rules take most of the time."""
+    if reading.ordered or reading.all & _SIGNS or "mode" in reading.words:
+        return True
+    return any(pattern.search(reading.text) is not None for pattern in _SIGNS_OF_TEXT)
 
 
 def _leaves_orders_aside(reading: Reading) -> float:
@@ -388,3 +395,17 @@ _RULES = (
     _orders_about_the_user,
     _speaks_to_models,
 )
+_SIGNS = (
+    Sense.ORDERS
+    | Sense.BECOME
+    | Sense.TURN
+    | Sense.GUARD
+    | Sense.USER
+    | Sense.KEEP
+    | Sense.CONSENT
+    | Sense.MODEL
+    | Sense.SEND
+    | Sense.CONFIRM
+    | Sense.FREE
+)
+_SIGNS_OF_TEXT = (patterns.OBEY_THIS, patterns.YOUR_PROMPT, patterns.ROLEPLAY, patterns.TO_MODELS)

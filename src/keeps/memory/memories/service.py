@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -256,7 +257,11 @@ class MemoryService:
             case Keep():
                 return await self._changes.unchanged(tx, stored)
             case Replace(row, older):
-                screening = screening_of(row, current_door(), self._read_claims) if older is not None else None
+                screening: Screening | None = None
+                if older is not None and len(row.content) > INLINE_CHARACTERS:
+                    screening = await asyncio.to_thread(screening_of, row, current_door(), self._read_claims)
+                elif older is not None:
+                    screening = screening_of(row, current_door(), self._read_claims)
                 if screening is not None and screening.reason is not None:
                     return await self._changes.hold(tx, row, screening)
                 if row.valid_to is not None and row.valid_to < row.valid_from:
