@@ -173,8 +173,10 @@ class LocalMemory(Memory):
 
         None is lost or repeated: store the `sequence` of the last one you handled, and subscribe after it.
         """
+        from keeps.memory.spaces.service import SpaceService
         from keeps.store.events.service import EventService
 
+        await self.keeps.service(SpaceService).enter(self.scope, writes=False)
         start = None if after is None else position_of(after)
         events = self.keeps.service(EventService).subscribe(
             self.scope, after=start, types=event_types(types), kinds=memory_kinds(kinds)
@@ -196,8 +198,10 @@ class LocalMemory(Memory):
             return await self.keeps.handlers[endpoint](self.scope, params, body)
 
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
+        from keeps.memory.spaces.service import SpaceService
         from keeps.sources.documents.service import DocumentService
 
+        await self.keeps.service(SpaceService).enter(self.scope, writes=True)
         return await self.keeps.service(DocumentService).add(
             self.scope, file.fileno(), name, new, media_type=media_type
         )

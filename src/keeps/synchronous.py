@@ -127,6 +127,12 @@ class Memory(AnyMemory):
         other._memory = self._memory.for_user(user_id)
         return other
 
+    def for_space(self, space_id: str) -> Memory:
+        """Return the memory of a space that the user is a member of, in the same database."""
+        other = copy(self)
+        other._memory = self._memory.for_space(space_id)
+        return other
+
     def warm(self) -> None:
         """Load the models now, which otherwise takes one to three seconds of the first recall or context."""
         self._run(self._memory.keeps.warm)

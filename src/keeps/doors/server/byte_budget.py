@@ -27,7 +27,7 @@ class ByteBudget:
     def reserve(self, scope: Scope, size: int) -> None:
         """Count `size` more bytes. Raises UnavailableError, and counts nothing, when that exceeds a limit."""
         for owner, count, limit in (
-            ("you", self._users.get((scope.tenant_id, scope.user_id), 0), USER_BYTES),
+            ("you", self._users.get((scope.tenant_id, scope.acting), 0), USER_BYTES),
             ("this tenant", self._tenants.get(scope.tenant_id, 0), TENANT_BYTES),
             ("all tenants", self.total, TOTAL_BYTES),
         ):
@@ -48,7 +48,7 @@ class ByteBudget:
             self.release(scope, size)
 
     def _add(self, scope: Scope, size: int) -> None:
-        user = scope.tenant_id, scope.user_id
+        user = scope.tenant_id, scope.acting
         self._users[user] += size
         self._tenants[scope.tenant_id] += size
         if not self._users[user]:

@@ -18,7 +18,9 @@ from keeps.base.text.json_parts import JsonParts
 from keeps.doors.server.bodies import buffered_body, check_charset, uploading
 from keeps.doors.server.event_stream import EventStream
 from keeps.doors.server.parameters import Finding, validation_error
-from keeps.doors.server.routes import Call, Operation, response_of, route_of
+from keeps.doors.server.routes import Call, Operation, Respond, response_of, route_of
+from keeps.memory.spaces.entering import check_entry
+from keeps.memory.spaces.service import SpaceService
 from keeps.memory.transfer.service import TransferService
 from keeps.sources.documents.service import DocumentService
 from keeps.store.access.part import scope_of_tenant
@@ -180,11 +182,21 @@ async def import_data(call: Call) -> Response:
     return response_of(IMPORT_DATA, summary)
 
 
+def _in_spaces(respond: Respond) -> Respond:
+    """Return a response that first checks the membership of a caller in a space."""
+
+    async def checked(call: Call) -> Response:
+        await check_entry(call.keeps.service(SpaceService), call.scope, call.endpoint)
+        return await respond(call)
+
+    return checked
+
+
 CUSTOM_ROUTES = (
-    route_of(Operation(STREAM_EVENTS, stream_events)),
-    route_of(Operation(ADD_DOCUMENT, add_document, reads_body=True)),
-    route_of(Operation(EXPORT, export)),
-    route_of(Operation(EXPORT_TENANT, export_tenant)),
-    route_of(Operation(IMPORT_DATA, import_data, reads_body=True)),
+    route_of(Operation(STREAM_EVENTS, _in_spaces(stream_events))),
+    route_of(Operation(ADD_DOCUMENT, _in_spaces(add_document), reads_body=True)),
+    route_of(Operation(EXPORT, _in_spaces(export))),
+    route_of(Operation(EXPORT_TENANT, _in_spaces(export_tenant))),
+    route_of(Operation(IMPORT_DATA, _in_spaces(import_data), reads_body=True)),
 )
 CUSTOM_ENDPOINTS = (STREAM_EVENTS, ADD_DOCUMENT, EXPORT, EXPORT_TENANT, IMPORT_DATA)

@@ -211,7 +211,7 @@ class Rates:
         # A colon is quoted in ids, so that no two callers share a key.
         tenant = f"{kind}:{quote(scope.tenant_id, safe='')}"
         of_tenant = limit * TENANT_SHARE
-        requests, seconds = await windows.count(f"{tenant}:{quote(scope.user_id, safe='')}", tenant, limit, of_tenant)
+        requests, seconds = await windows.count(f"{tenant}:{quote(scope.acting, safe='')}", tenant, limit, of_tenant)
         if requests == 0:
             raise _refusal("your tenant", kind, of_tenant, seconds)
         if requests > limit:
