@@ -166,6 +166,14 @@ class LocalMemory(Memory):
         """Return the memory of a space that the user is a member of, in the same engine."""
         return LocalMemory(self.keeps, in_space(self.scope, named_space(space_id)))
 
+    async def export_space_lines(self, space_id: str) -> list[str]:
+        """Return everything in a space, and its members, as JSON lines. For curators."""
+        from keeps.memory.spaces.service import SpaceService
+        from keeps.memory.transfer.service import TransferService
+
+        owner = await self.keeps.service(SpaceService).exported(self.scope, named_space(space_id))
+        return [line.rstrip("\n") async for line in self.keeps.service(TransferService).export_owner(owner)]
+
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> AsyncIterator[Event]:

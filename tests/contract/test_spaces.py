@@ -294,6 +294,25 @@ async def test_a_tenant_is_exported_and_imported_with_its_spaces(keeps: Keeps, m
     assert (await other.admin.verify_events()).equal
 
 
+@pytest.mark.sync_client
+async def test_a_curator_exports_a_space(memory: Memory) -> None:
+    await memory.create_space("cellar")
+    await memory.remember(WINE, space="cellar")
+    await memory.remember("Alice likes tea.")
+    lines = await memory.export_space_lines("cellar")
+    assert [line.split('"')[3] for line in lines] == ["memory", "space", "space_member"]
+    assert WINE in lines[0]
+
+
+async def test_only_a_curator_exports_a_space(memory: Memory, cellar: Memory, user_of: UserOf) -> None:
+    for user_id, error in (("rita", ForbiddenError), ("walt", ForbiddenError), ("sam", NotFoundError)):
+        with pytest.raises(error):
+            await user_of(user_id).export_space_lines("cellar")
+    with pytest.raises(ValidationFailedError, match="from outside"):
+        await cellar.export_space_lines("cellar")
+    assert await memory.export_space_lines("cellar")
+
+
 def test_a_client_names_the_space_in_a_header() -> None:
     client: Any = MemoryClient("http://localhost", user_id="alice").for_space("cellar")
     assert client._transport.headers["X-Space-ID"] == "cellar"  # noqa: SLF001

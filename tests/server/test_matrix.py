@@ -242,6 +242,7 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/spaces/{space_id}": ({}, HIDDEN, True),
     "patch /v1/spaces/{space_id}": ({"json": {"title": "defaced"}}, HIDDEN, True),
     "delete /v1/spaces/{space_id}": ({}, HIDDEN, True),
+    "get /v1/spaces/{space_id}/export": ({}, HIDDEN, True),
     "put /v1/spaces/{space_id}/members/{member_type}/{member_id}": ({"json": {"role": "curator"}}, HIDDEN, True),
     "delete /v1/spaces/{space_id}/members/{member_type}/{member_id}": ({}, HIDDEN, True),
     "get /v1/admin/spaces": ({}, OWN, True),

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from keeps.base.clock import utc_now
+from keeps.base.scope import space_of
 from keeps.doors.cli.command import Answer, command, group, lines, print_table, table
 from keeps.doors.cli.context import DEFAULT_USER_ID, Target, err, out
 from keeps.store.access.roles import ORDER
@@ -169,12 +170,12 @@ async def erase_user(
     yes: Yes = False,
 ) -> Answer:
     """Erase a user permanently: rows, vectors, state, keys, and the contents of events."""
-    _confirm(f"user {user_id} of tenant {target.tenant}", yes=yes)
+    confirm(f"user {user_id} of tenant {target.tenant}", yes=yes)
     tenant_id, target = target.by_path()
     async with target.memory() as memory:
-        erased = await memory.admin.erase_user(user_id, tenant_id=tenant_id)
+        receipt = await memory.admin.erase_user(user_id, tenant_id=tenant_id)
     await target.end_background()
-    return _erased(erased)
+    return erased(receipt)
 
 
 @command(tenants)
@@ -182,14 +183,14 @@ async def erase(
     target: Target, tenant_id: Annotated[str, typer.Argument(help="Id of the tenant.")], yes: Yes = False
 ) -> Answer:
     """Erase a tenant permanently: every row of every user, the log and the keys."""
-    _confirm(f"tenant {tenant_id} with all its users", yes=yes)
+    confirm(f"tenant {tenant_id} with all its users", yes=yes)
     async with target.memory() as memory:
-        erased = await memory.admin.erase_tenant(tenant_id)
+        receipt = await memory.admin.erase_tenant(tenant_id)
     await target.end_background()
-    return _erased(erased)
+    return erased(receipt)
 
 
-def _confirm(what: str, *, yes: bool) -> None:
+def confirm(what: str, *, yes: bool) -> None:
     if not yes and not typer.confirm(f"Erase {what} for good?"):
         raise typer.Abort
 
@@ -212,9 +213,11 @@ def _limits(info: TenantInfo) -> str:
     return ", ".join(limits) or "no limit"
 
 
-def _erased(receipt: ErasureReceipt) -> Answer:
+def erased(receipt: ErasureReceipt) -> Answer:
     def text() -> None:
-        user = f"user {receipt.user_id} of " if receipt.user_id else ""
+        space_id = space_of(receipt.user_id) if receipt.user_id else None
+        owner = f"user {receipt.user_id}" if space_id is None else f"space {space_id}"
+        user = f"{owner} of " if receipt.user_id else ""
         out.print(f"erased: {user}tenant {receipt.tenant_id}")
         rows = [(name, f"{count:,}", f"{receipt.remaining.get(name, 0):,}") for name, count in receipt.removed.items()]
         print_table(["table", "removed", "left"], rows)

@@ -62,6 +62,8 @@ async def import_files(
         return await _import_records(target, langgraph.records(place, owner), None, wait=wait, dry_run=dry_run)
     path = Path(place)
     if form == "keeps" or (form == "auto" and _is_export(path)):
+        if target.space is not None:
+            raise ValidationFailedError("--space has no effect on an export, whose lines name their owners; omit it")
         if "user" in target.explicit:
             raise ValidationFailedError("--user has no effect on an export, whose lines name their users; omit it")
         return await _import_export(path, target, dry_run=dry_run)
@@ -84,7 +86,7 @@ async def _import_records(target: Target, records: Records, owner: str | None, *
                 memory, records, lambda count: bar.advance(storing, count), owner=owner, dry_run=dry_run
             )
             if wait and not dry_run and in_process(memory):
-                indexer, user = memory.keeps.service(Indexer), (target.tenant, target.user)
+                indexer, user = memory.keeps.service(Indexer), (target.tenant, target.scope.user_id)
                 waiting = await indexer.users_to_index()
                 pending = sum(item.pending for item in waiting if (item.tenant_id, item.user_id) == user)
                 indexing = bar.add_task("indexing", total=pending)
@@ -123,15 +125,17 @@ async def export(
     if form != "jsonl":
         await _export_memories(target, form, file, only_user, overwrite=overwrite)
         return
+    if target.space is not None:
+        raise ValidationFailedError(f"`keeps spaces export {target.space}` exports a space")
     if only_user is None and "user" in target.explicit:
         raise ValidationFailedError(
             f"--user says who asks, not whose data is written: --only-user {target.user} exports this user's; without"
             " either, all of the tenant's is written"
         )
-    _check_absent(file, overwrite=overwrite)
+    check_absent(file, overwrite=overwrite)
     counts: Counter[str] = Counter()
     tenant, (tenant_id, target) = target.tenant, target.by_path()
-    with _private(file) if file else nullcontext(sys.stdout) as stream:
+    with private_file(file) if file else nullcontext(sys.stdout) as stream:
         async with target.memory() as memory:
             if in_process(memory):
                 async for line in memory.keeps.service(TransferService).export(target.scope, only_user):
@@ -146,7 +150,7 @@ async def export(
     err.print(f"[dim]{counts_text(counts)}[/]")
 
 
-def _check_absent(file: Path | None, *, overwrite: bool) -> None:
+def check_absent(file: Path | None, *, overwrite: bool) -> None:
     if file is not None and file.is_file() and not overwrite:
         raise ConflictError(f"{file} already exists; choose another file, or add --overwrite (or --force)")
 
@@ -163,17 +167,17 @@ async def _export_memories(
         raise ValidationFailedError(f"unknown --format {form!r}; choose jsonl, {', '.join([*folders, *TEXTS])}")
     if form in folders and place is None:
         raise ValidationFailedError(f"name a folder: keeps export FOLDER --format {form}")
-    _check_absent(place, overwrite=overwrite)
+    check_absent(place, overwrite=overwrite)
     if only_user is not None:
         target = replace(target, user=only_user)
     async with target.memory() as memory:
-        memories = [stored async for stored in _memories(memory) if stored.user_id == target.user]
+        memories = [stored async for stored in _memories(memory) if stored.user_id == target.scope.user_id]
     if not memories:
         raise _nothing_of(target.tenant, target.user)
     if place is not None and form in folders:
         folders[form](place, memories)
     else:
-        with _private(place) if place else nullcontext(sys.stdout) as stream:
+        with private_file(place) if place else nullcontext(sys.stdout) as stream:
             stream.writelines(TEXTS[form](memories))
     err.print(f"[dim]{counted(len(memories), 'memory')} in {place or 'standard output'}[/]")
 
@@ -189,7 +193,7 @@ def _type_of(line: str) -> str:
 
 
 @contextmanager
-def _private(path: Path) -> Generator[TextIO]:
+def private_file(path: Path) -> Generator[TextIO]:
     """Open a file that only its owner can read, and that gets its name when it is complete.
 
     A target that is not a regular file is written to directly.

@@ -27,6 +27,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "forget": ("memories", "Hide a memory at once. You can restore it for 30 days."),
         "restore": ("memories", "Restore a forgotten memory."),
         "history": ("memories", "Show all changes of a memory, oldest first."),
+        "spaces": ("spaces", "Spaces: memory that several users or agents share."),
     },
     "Conversations": {
         "say": ("conversations", "Store a message of a conversation."),

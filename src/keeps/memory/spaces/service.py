@@ -101,6 +101,13 @@ class SpaceService:
             await _check_manages(tx, space_id)
         return await self._tenants.erase_user(Scope(scope.tenant_id), space_owner(space_id))
 
+    async def exported(self, scope: Scope, space_id: str) -> Scope:
+        """Return the scope in which the caller exports a space. Raises NotFoundError, ForbiddenError."""
+        managing = self._managing(scope, space_id)
+        async with self._database.scoped(managing) as tx:
+            await _check_manages(tx, space_id)
+        return managing
+
     async def set_member(
         self, scope: Scope, space_id: str, member_type: MemberType, member_id: str, membership: Membership
     ) -> SpaceMember:
@@ -197,4 +204,6 @@ def _check_outside(scope: Scope) -> None:
 
 
 def _unknown(space_id: str) -> NotFoundError:
-    return NotFoundError(f"no space {space_id!r} that you are a member of")
+    return NotFoundError(
+        f"no space {space_id!r} that you are a member of; `keeps spaces list` (GET /v1/spaces) lists yours"
+    )
