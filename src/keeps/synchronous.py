@@ -128,10 +128,14 @@ class Memory(AnyMemory):
         return other
 
     def for_space(self, space_id: str) -> Memory:
-        """Return the memory of a space in the same database, which closes with this one."""
+        """Return the memory of a space that the user is a member of, in the same database."""
         other = copy(self)
         other._memory = self._memory.for_space(space_id)
         return other
+
+    def export_space_lines(self, space_id: str) -> list[str]:
+        """Return everything in a space, and its members, as JSON lines. For curators."""
+        return self._run(lambda: self._memory.export_space_lines(space_id))
 
     def warm(self) -> None:
         """Load the models now, which otherwise takes one to three seconds of the first recall or context."""

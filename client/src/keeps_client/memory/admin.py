@@ -25,6 +25,7 @@ from keeps_client.models import (
     QueueStatus,
     ReplayedTable,
     RoleName,
+    Space,
     TenantInfo,
     TranscriptInfo,
     UserNamespaces,
@@ -59,6 +60,7 @@ from keeps_client.models.events import (
 from keeps_client.models.items import LIST_ALL_NAMESPACES
 from keeps_client.models.operations import LIST_HELD_JOBS, LIST_JOBS, RETRY_JOBS
 from keeps_client.models.proof import GET_CERTIFICATE_KEY, GET_CHAIN_HEAD, LIST_EVENT_LINKS, VERIFY_CHAIN
+from keeps_client.models.spaces import LIST_TENANT_SPACES
 from keeps_client.models.transcripts import LIST_ALL_TRANSCRIPTS
 
 
@@ -129,6 +131,10 @@ class Admin(Doing):
     async def list_namespaces(self, *, limit: int = 1_000, after: str = "") -> Page[UserNamespaces]:
         """Return the namespaces with items of each user of the tenant. `after`: the `next_cursor` of a page."""
         return await self._do(LIST_ALL_NAMESPACES, limit=limit, after=after)
+
+    async def list_spaces(self, *, after: str = "", limit: int = 100) -> list[Space]:
+        """Return all spaces of the tenant by id. `after`: the last space of the previous page."""
+        return await self._do(LIST_TENANT_SPACES, after=after, limit=limit)
 
     async def list_tenants(self, *, after: str = "", limit: int = 100) -> list[TenantInfo]:
         """Return tenants by id, with their usage."""

@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 
 from keeps.base.clock import utc_now
+from keeps.base.scope import space_of
 from keeps.doors.cli.command import Answer, command, group, lines, print_table, table
 from keeps.doors.cli.context import DEFAULT_USER_ID, Target, err, out
 from keeps.store.access.roles import ORDER
@@ -196,13 +197,13 @@ async def erase_user(
     certificate: CertificateFile = None,
 ) -> Answer:
     """Erase a user permanently: rows, vectors, state, keys, and the contents of events."""
-    _confirm(f"user {user_id} of tenant {target.tenant}", yes=yes)
+    confirm(f"user {user_id} of tenant {target.tenant}", yes=yes)
     tenant_id, target = target.by_path()
     async with target.memory() as memory:
         await _check_certificate(memory, certificate)
-        erased = await memory.admin.erase_user(user_id, tenant_id=tenant_id)
+        receipt = await memory.admin.erase_user(user_id, tenant_id=tenant_id)
     await target.end_background()
-    return _erased(erased, certificate)
+    return erased(receipt, certificate)
 
 
 @command(tenants)
@@ -213,12 +214,12 @@ async def erase(
     certificate: CertificateFile = None,
 ) -> Answer:
     """Erase a tenant permanently: every row of every user, the log and the keys."""
-    _confirm(f"tenant {tenant_id} with all its users", yes=yes)
+    confirm(f"tenant {tenant_id} with all its users", yes=yes)
     async with target.memory() as memory:
         await _check_certificate(memory, certificate)
-        erased = await memory.admin.erase_tenant(tenant_id)
+        receipt = await memory.admin.erase_tenant(tenant_id)
     await target.end_background()
-    return _erased(erased, certificate)
+    return erased(receipt, certificate)
 
 
 async def _check_certificate(memory: Memory, path: Path | None) -> None:
@@ -236,7 +237,7 @@ def _reserve(path: Path) -> None:
         raise ConflictError(f"{path} already exists; choose another file for the certificate") from None
 
 
-def _confirm(what: str, *, yes: bool) -> None:
+def confirm(what: str, *, yes: bool) -> None:
     if not yes and not typer.confirm(f"Erase {what} for good?"):
         raise typer.Abort
 
@@ -267,12 +268,14 @@ def _limits(info: TenantInfo) -> str:
     return ", ".join(limits) or "no limit"
 
 
-def _erased(receipt: ErasureReceipt, certificate: Path | None) -> Answer:
+def erased(receipt: ErasureReceipt, certificate: Path | None = None) -> Answer:
     if certificate is not None and receipt.certificate is not None:
         certificate.write_text(receipt.certificate.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
     def text() -> None:
-        user = f"user {receipt.user_id} of " if receipt.user_id else ""
+        space_id = space_of(receipt.user_id) if receipt.user_id else None
+        owner = f"user {receipt.user_id}" if space_id is None else f"space {space_id}"
+        user = f"{owner} of " if receipt.user_id else ""
         out.print(f"erased: {user}tenant {receipt.tenant_id}")
         rows = [(name, f"{count:,}", f"{receipt.remaining.get(name, 0):,}") for name, count in receipt.removed.items()]
         print_table(["table", "removed", "left"], rows)

@@ -63,6 +63,10 @@ Agent = Annotated[
     str | None,
     typer.Option(envvar="KEEPS_AGENT_ID", help="The acting agent.", rich_help_panel="Scope", show_envvar=False),
 ]
+Space = Annotated[
+    str | None,
+    typer.Option(help="Work in this space, of which the user is a member.", rich_help_panel="Scope"),
+]
 Url = Annotated[
     str | None,
     typer.Option(
@@ -92,6 +96,7 @@ class Target:
     tenant: str = DEFAULT_TENANT_ID
     user: str = DEFAULT_USER_ID
     agent: str | None = None
+    space: str | None = None
     explicit: frozenset[str] = frozenset()
     """The options that were typed, not taken from the environment or a default."""
     may_make: bool = False
@@ -111,9 +116,11 @@ class Target:
     @property
     def scope(self) -> Scope:
         """Return the scope, with all roles: whoever may use the database itself may do everything."""
-        from keeps.base.scope import Scope
+        from keeps.base.scope import Scope, in_space
+        from keeps_client.validation import named_space
 
-        return Scope(self.tenant, self.user, self.agent, roles=frozenset({"operator"}))
+        scope = Scope(self.tenant, self.user, self.agent, roles=frozenset({"operator"}))
+        return scope if self.space is None else in_space(scope, named_space(self.space))
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Keeps]:
@@ -137,7 +144,7 @@ class Target:
         client = self.client() if self.url else await self._background()
         if client is not None:
             async with client:
-                yield client
+                yield client if self.space is None else client.for_space(self.space)
         else:
             async with self.open() as keeps:
                 yield keeps.memory(scope)

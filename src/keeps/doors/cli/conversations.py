@@ -14,7 +14,7 @@ from rich.table import Table
 from keeps.doors.cli.command import Answer, command, group, lines
 from keeps.doors.cli.context import Target, err, out
 from keeps.doors.cli.counts import counted
-from keeps.doors.cli.parsers import check_message
+from keeps.doors.cli.parsers import Spaces, check_message
 from keeps_client.checked import validated
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import NewSource
@@ -48,6 +48,7 @@ async def context(
     timezone: Annotated[
         str | None, typer.Option("--timezone", help="Time zone of the user, such as Europe/Berlin or +02:00.")
     ] = None,
+    spaces: Spaces = None,
     explain: Annotated[bool, typer.Option(help="Show sources, times, and what was left out and why.")] = False,
 ) -> Answer:
     """Print the context for a prompt, within a token budget.
@@ -60,6 +61,7 @@ async def context(
         session_id=session,
         budget_tokens=budget,
         timezone=timezone,
+        spaces=spaces,
         explain=explain,
         sections=cast("list[SectionName] | None", sections),
     )

@@ -62,6 +62,8 @@ async def import_files(
         return await _import_records(target, langgraph.records(place, owner), None, wait=wait, dry_run=dry_run)
     path = Path(place)
     if form == "keeps" or (form == "auto" and _is_export(path)):
+        if target.space is not None:
+            raise ValidationFailedError("--space has no effect on an export, whose lines name their owners; omit it")
         if "user" in target.explicit:
             raise ValidationFailedError("--user has no effect on an export, whose lines name their users; omit it")
         return await _import_export(path, target, dry_run=dry_run)
@@ -84,7 +86,7 @@ async def _import_records(target: Target, records: Records, owner: str | None, *
                 memory, records, lambda count: bar.advance(storing, count), owner=owner, dry_run=dry_run
             )
             if wait and not dry_run and in_process(memory):
-                indexer, user = memory.keeps.service(Indexer), (target.tenant, target.user)
+                indexer, user = memory.keeps.service(Indexer), (target.tenant, target.scope.user_id)
                 waiting = await indexer.users_to_index()
                 pending = sum(item.pending for item in waiting if (item.tenant_id, item.user_id) == user)
                 indexing = bar.add_task("indexing", total=pending)
@@ -124,6 +126,8 @@ async def export(
     if form != "jsonl":
         await _export_memories(target, form, file, only_user, overwrite=overwrite)
         return
+    if target.space is not None:
+        raise ValidationFailedError(f"`keeps spaces export {target.space}` exports a space")
     if only_user is None and "user" in target.explicit:
         raise ValidationFailedError(
             f"--user says who asks, not whose data is written: --only-user {target.user} exports this user's; without"
@@ -168,7 +172,7 @@ async def _export_memories(
     if only_user is not None:
         target = replace(target, user=only_user)
     async with target.memory() as memory:
-        memories = [stored async for stored in _memories(memory) if stored.user_id == target.user]
+        memories = [stored async for stored in _memories(memory) if stored.user_id == target.scope.user_id]
     if not memories:
         raise _nothing_of(target.tenant, target.user)
     if place is not None and form in folders:

@@ -30,6 +30,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "why-not": ("why", "Show at which step a question lost a memory."),
         "inbox": ("inbox", "Memories that wait for a decision: list, approve, drop."),
         "history": ("memories", "Show all changes of a memory, oldest first."),
+        "spaces": ("spaces", "Spaces: memory that several users or agents share."),
     },
     "Conversations": {
         "say": ("conversations", "Store a message of a conversation."),

@@ -14,7 +14,7 @@ from keeps.doors.cli.command import Answer, command, json_object, lines, more, o
 from keeps.doors.cli.context import Target
 from keeps.doors.cli.hits import note_of, print_hits, short
 from keeps.doors.cli.identifiers import memory_id_of
-from keeps.doors.cli.parsers import check_question, time_option
+from keeps.doors.cli.parsers import Spaces, check_question, time_option
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models.memories import MemoryOrder
 
@@ -114,6 +114,7 @@ async def recall(
     timezone: Annotated[
         str | None, typer.Option(help="Time zone of the user, such as Europe/Berlin or +02:00.")
     ] = None,
+    spaces: Spaces = None,
     explain: Annotated[bool, typer.Option(help="Show the parts of each score.")] = False,
 ) -> Answer:
     """Search memories. Prints those that are true now, best first."""
@@ -137,6 +138,7 @@ async def recall(
         min_trust=least_trust,
         providers=provider,
         timezone=timezone,
+        spaces=spaces,
         explain=explain,
     )
     if min_relevance:
@@ -146,7 +148,9 @@ async def recall(
             f"Nothing was stored at {as_of:%Y-%m-%d %H:%M} UTC. [dim]--valid-at finds what was true then, as stored"
             " now.[/]"
         )
-    elif any((kind, min_trust, namespace, tag, session, since, until, valid_at, filters, provider)):
+    elif (
+        any((kind, min_trust, namespace, tag, session, since, until, valid_at, filters, provider)) or spaces is not None
+    ):
         nothing = "No memories found. [dim]Use fewer filters to find more.[/]"
     else:
         nothing = "Nothing found. [dim]`keeps list` lists your memories.[/]"
@@ -284,6 +288,8 @@ async def history(memory: Memory, target: Target, memory_id: MemoryId) -> Answer
 def _nothing_here(target: Target) -> str:
     """Say whose memories there are none of, and how to list users and tenants."""
     first = 'keeps remember "Alice is allergic to peanuts."'
+    if target.space is not None:
+        return f"The space {escape(target.space)} has no memories. [dim]Try: {first} --space {escape(target.space)}[/]"
     if target.url and target.token and not {"tenant", "user"} & target.explicit:
         return f"No memories yet. [dim]Try: {first}[/]"
     whose = escape(f"user {target.user} of tenant {target.tenant} has no memories")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -43,6 +43,23 @@ def time_of(text: str) -> datetime:
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise typer.BadParameter(f"{text[:60]!r} is not a time; write {FORMS}") from None
+
+
+def space_ids_of(text: str) -> list[str]:
+    """Return ids of spaces that have commas between them; none for an empty text."""
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+Spaces = Annotated[
+    Any,
+    typer.Option(
+        "--spaces",
+        help="Only these of your spaces, with commas between them, beside your own and shared memories; '' for none."
+        " Default: all.",
+        parser=space_ids_of,
+        metavar="A,B",
+    ),
+]
 
 
 def time_option(about: str, *names: str) -> Any:

@@ -37,11 +37,10 @@ _caller: ContextVar[AuthorizedMemory] = ContextVar("keeps_mcp_caller")
 
 def _who() -> str:
     scope = _caller.get().scope
-    return json.dumps([scope.tenant_id, scope.user_id, scope.agent_id])
+    return json.dumps([scope.tenant_id, scope.user_id, scope.acting, scope.agent_id])
 
 
 class McpMount(Mount):
-    in_spaces = True
     """Serves the tools of a memory. The edge has checked credentials, Host, Origin and the size of the body.
 
     There is no state between requests, so any server of an installation can answer any of them.
@@ -49,6 +48,7 @@ class McpMount(Mount):
 
     paths = (PATH,)
     challenge = METADATA
+    in_spaces = True
     some_user = None
 
     def __init__(self, secret_keys: Sequence[str] = ()) -> None:
@@ -120,8 +120,8 @@ class McpMount(Mount):
         try:
             # The SDK refuses a request whose header and body name different methods.
             if (b"mcp-method", b"subscriptions/listen") in scope["headers"] and task is not None:
-                self._check_room(caller.tenant_id, caller.user_id)
-                self._watching[task] = caller.tenant_id, caller.user_id
+                self._check_room(caller.tenant_id, caller.acting)
+                self._watching[task] = caller.tenant_id, caller.acting
             request = Request(scope, receive)
             async with buffered_body(request) as given:
                 with through("mcp"), repeatable(repeatable_request(request, given, writes_once=False)):

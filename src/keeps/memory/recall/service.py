@@ -535,7 +535,9 @@ def _chosen(spaces: tuple[str, ...], request: RecallRequest) -> tuple[str, ...]:
     wanted = {space_owner(space_id): space_id for space_id in request.spaces}
     for owner, space_id in wanted.items():
         if owner not in spaces:
-            raise NotFoundError(f"no space {space_id!r} that you are a member of")
+            raise NotFoundError(
+                f"no space {space_id!r} that you are a member of; `keeps spaces list` (GET /v1/spaces) lists yours"
+            )
     return tuple(sorted(wanted))
 
 

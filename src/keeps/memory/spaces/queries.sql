@@ -72,11 +72,12 @@ SELECT EXISTS (SELECT FROM keeps.space_members
                  AND (member_type, member_id) <> ($3, $4)) AS others
 
 -- name: export_spaces
-SELECT space_id, user_id, title, created_at, archived_at FROM keeps.spaces
+SELECT space_id, to_jsonb(spaces) AS row FROM keeps.spaces
 WHERE tenant_id = $1 AND user_id = $2 AND space_id > $3 ORDER BY space_id LIMIT 100
 
 -- name: export_members
-SELECT space_id, $2::text AS user_id, member_type, member_id, role, added_at, expires_at FROM keeps.space_members
+SELECT member_type, member_id, to_jsonb(space_members) || jsonb_build_object('user_id', $2::text) AS row
+FROM keeps.space_members
 WHERE tenant_id = $1 AND '(space) ' || space_id = $2 AND (member_type, member_id) > ($3, $4)
 ORDER BY member_type, member_id LIMIT 100
 

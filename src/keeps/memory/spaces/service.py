@@ -38,8 +38,10 @@ class SpaceService:
         self._tenants = tenants
         self._clock = clock
 
-    async def check(self, scope: Scope, *, writes: bool) -> None:
-        """Raise NotFoundError or ForbiddenError if the user may not read, or write, the space of the scope."""
+    async def enter(self, scope: Scope, *, writes: bool) -> None:
+        """Raise NotFoundError or ForbiddenError if the user may not read, or write, the space of the scope, if any."""
+        if scope.space_id is None or scope.acting_user is None:
+            return
         async with self._database.scoped(scope) as tx:
             await _check(tx, str(scope.space_id), writes=writes)
 
@@ -74,7 +76,7 @@ class SpaceService:
     async def get(self, scope: Scope, space_id: str) -> SpaceDetail:
         """Return a space with its members. Raises NotFoundError unless the user is one."""
         async with self._database.scoped(self._managing(scope, space_id)) as tx:
-            space = await _space(tx, space_id)
+            space = await _space(tx, space_id, scope)
             return SpaceDetail(**space.model_dump(), member_list=tuple(await store.members(tx, space_id)))
 
     async def update(self, scope: Scope, space_id: str, change: SpaceChange) -> Space:
@@ -90,7 +92,7 @@ class SpaceService:
                     archived_at = (archived_at or now) if change.archived else None
                 title = change.title if "title" in change.model_fields_set else stored.title
                 await store.change(tx, space_id, title, archived_at, now)
-                write.result = await _space(tx, space_id)
+                write.result = await _space(tx, space_id, scope)
         return write.result
 
     async def erase(self, scope: Scope, space_id: str) -> ErasureReceipt:
@@ -98,6 +100,13 @@ class SpaceService:
         async with self._database.scoped(self._managing(scope, space_id)) as tx:
             await _check_manages(tx, space_id)
         return await self._tenants.erase_user(Scope(scope.tenant_id), space_owner(space_id))
+
+    async def exported(self, scope: Scope, space_id: str) -> Scope:
+        """Return the scope in which the caller exports a space. Raises NotFoundError, ForbiddenError."""
+        managing = self._managing(scope, space_id)
+        async with self._database.scoped(managing) as tx:
+            await _check_manages(tx, space_id)
+        return managing
 
     async def set_member(
         self, scope: Scope, space_id: str, member_type: MemberType, member_id: str, membership: Membership
@@ -168,8 +177,9 @@ class SpaceService:
         return in_space(scope, space_id)
 
 
-async def _space(tx: Tx, space_id: str) -> Space:
-    space = await store.get(tx, space_id)
+async def _space(tx: Tx, space_id: str, scope: Scope | None = None) -> Space:
+    """Return a space with the role of the caller, who may act as the space itself."""
+    space = await store.get(tx, space_id, scope or tx.scope)
     if space is None:
         raise _unknown(space_id)
     return space
@@ -188,6 +198,7 @@ async def _check_manages(tx: Tx, space_id: str) -> None:
     may_read, _, manages = await store.access(tx)
     if not may_read:
         raise _unknown(space_id)
+    await _space(tx, space_id)  # An administrator acts as any space, also as one that does not exist.
     if not manages:
         raise ForbiddenError(f"only a curator may manage the space {space_id!r}")
 
@@ -198,4 +209,6 @@ def _check_outside(scope: Scope) -> None:
 
 
 def _unknown(space_id: str) -> NotFoundError:
-    return NotFoundError(f"no space {space_id!r} that you are a member of")
+    return NotFoundError(
+        f"no space {space_id!r} that you are a member of; `keeps spaces list` (GET /v1/spaces) lists yours"
+    )
