@@ -52,6 +52,7 @@ def http() -> Iterator[str]:
             "admin",
             "Export your own tenant, or as operator any, as JSON lines.",
         ),
+        ("GET /v1/spaces/{space_id}/export", "reader", "Export a space with its members as JSON lines, for curators."),
         ("POST /v1/admin/import", "admin", "Store the JSON lines of an export."),
         ("GET /health", "none", "Report whether the process answers."),
         ("GET /ready", "none", "Report whether the database answers, too."),

@@ -39,8 +39,6 @@ from tests.writing import in_write
 MARK = "swordfish"
 REQUEST_ID = new_id()
 ROLES = ("reader", "writer", "admin")
-TENANTS = ("api_keys", "webhooks", "databases", "requests")
-"""Tables without rows of a space."""
 STATE_TABLES = (
     "memories",
     "memory_words",
@@ -73,7 +71,6 @@ STATE_TABLES = (
     "spaces",
     "space_members",
 )
-OF_A_SPACE = (*(table for table in STATE_TABLES if table not in TENANTS), "events", "spaces")
 OWN = {200, 201, 403}
 """The stranger works on rows of their own, or may not for want of a role."""
 HIDDEN = {404, 403}
