@@ -12,7 +12,7 @@ from keeps.base.defaults import DEFAULT_TENANT_ID, DEFAULT_USER_ID
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.models import ContextRequest, RecallRequest
 from keeps_client.models.memories import Visibility
-from keeps_client.models.names import MAX_SPACE_CHARACTERS
+from keeps_client.models.names import MAX_SPACE_CHARACTERS, SPACE_PREFIX
 from keeps_client.validation import named_id
 from keeps_client.zones import named_zone
 
@@ -20,11 +20,6 @@ SHARED_USER_ID = "(shared)"
 """Owner of the plans and task contexts that all users of a tenant share.
 
 Row security separates it from the users of the tenant, and from other tenants, like any other user.
-"""
-SPACE_PREFIX = "(space) "
-"""Beginning of the user ids that own the rows of spaces, followed by the id of the space.
-
-Row security shows a space to its members only. Nobody can authenticate as such a user.
 """
 ResultT = TypeVar("ResultT")
 RequestT = TypeVar("RequestT", RecallRequest, ContextRequest)

@@ -24,7 +24,7 @@ from keeps_client.models.common import (
     Wire,
 )
 from keeps_client.models.events import Event
-from keeps_client.models.names import HeldFor, Name, Namespace, SpaceName, Tag
+from keeps_client.models.names import SPACE_PREFIX, HeldFor, Name, Namespace, SpaceName, Tag
 from keeps_client.models.working import ExpectedVersion
 from keeps_client.values import MAX_CONTENT_CHARACTERS
 from keeps_client.values import Visibility as Visibility
@@ -102,6 +102,11 @@ class Memory(Wire):
     created_at: datetime
     updated_at: datetime
     life: Life | None = None
+
+    @property
+    def space_id(self) -> str | None:
+        """Return the space that owns the memory; None for a user's own."""
+        return self.user_id.removeprefix(SPACE_PREFIX) if self.user_id.startswith(SPACE_PREFIX) else None
 
 
 class NewMemory(Wire):

@@ -17,6 +17,8 @@ HeldFor = Literal["instructions", "hidden_text", "flood", "contradiction", "trus
 """Why a memory waits in the inbox. `trusted_source`: no memory, but a source whose memories do not wait."""
 MAX_NAME_CHARACTERS = 100
 MAX_SPACE_CHARACTERS = 64
+SPACE_PREFIX = "(space) "
+"""Beginning of the user ids that own the rows of spaces, followed by the id of the space."""
 _NAMESPACE_SIGNS = frozenset("_.:/-")
 _CONTROLS = {"Cc", "Cf", "Zl", "Zp"}
 NAMESPACE_RULE = (

@@ -54,7 +54,7 @@ async def create(
     for_agent: Annotated[str | None, typer.Option(help="Only for this agent of the user.")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="It stores nothing.")] = False,
     append_only: Annotated[bool, typer.Option("--append-only", help="It adds memories and sees nothing.")] = False,
-    only_space: Annotated[
+    space: Annotated[
         list[str] | None, typer.Option(help="It works in this space only; several times for several spaces.")
     ] = None,
     namespace: Annotated[
@@ -73,7 +73,7 @@ async def create(
     if read_only and append_only:
         raise ValidationFailedError("--read-only and --append-only exclude each other")
     access = "read" if read_only else "append" if append_only else None
-    limits = given(access=access, spaces=only_space or None, namespaces=namespace or None, kinds=kind or None)
+    limits = given(access=access, spaces=space or None, namespaces=namespace or None, kinds=kind or None)
     ends = None if days is None else utc_now() + timedelta(days=days)
     tenant_id, target = target.by_path()
     async with target.memory() as memory:

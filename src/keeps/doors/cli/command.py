@@ -163,6 +163,8 @@ def _wrap(function: Callable[..., Any], may_make: bool, shared: bool) -> Callabl
     opened = _OPENED & frozenset(signature.parameters)
     options = {} if not opened else _PLACE if opened == frozenset({"keeps"}) else _TARGET
     own = [parameter for parameter in signature.parameters.values() if parameter.name not in opened]
+    # A command with such an option of its own is about it, as `keys create --space` is.
+    options = {name: option for name, option in options.items() if name not in signature.parameters}
     takes_json = any(parameter.name == "as_json" for parameter in own)
     added: dict[str, tuple[Any, Any]] = {} if takes_json else {"as_json": (Json, False)}
     added = (added if signature.return_annotation is Answer else {}) | options

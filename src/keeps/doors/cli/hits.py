@@ -46,6 +46,8 @@ def print_hit(place: int, hit: Hit) -> None:
         labels.append("archived")
     if memory.visibility == "tenant":
         labels.append(f"shared by {memory.user_id}")
+    if memory.space_id is not None:
+        labels.append(f"space {memory.space_id}")
     out.print(f"            [dim]{escape(' · '.join([*labels, *memory.tags]))}  {memory.memory_id}[/]")
     if hit.explanation is not None:
         for part in hit.explanation.parts:

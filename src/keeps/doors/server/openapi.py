@@ -17,6 +17,7 @@ from keeps.doors.server.custom_routes import (
     ADD_DOCUMENT,
     CUSTOM_ENDPOINTS,
     EXPORT,
+    EXPORT_SPACE,
     EXPORT_TENANT,
     IMPORT_DATA,
     STREAM_EVENTS,
@@ -85,6 +86,7 @@ _CONTENT: Mapping[Part, Json] = {
     (ADD_DOCUMENT, "body"): {"multipart/form-data": {"schema": _UPLOAD, "example": _UPLOAD_EXAMPLE}},
     (EXPORT, "answer"): _LINES,
     (EXPORT_TENANT, "answer"): _LINES,
+    (EXPORT_SPACE, "answer"): _LINES,
     (IMPORT_DATA, "body"): _LINES,
 }
 """Bodies and answers that are not JSON."""
