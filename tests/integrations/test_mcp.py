@@ -667,3 +667,40 @@ def of_home(home: str) -> list[int]:
     """Server and guard of a home."""
     running = psutil.process_iter(["cmdline"])
     return [each.pid for each in running if any(home in part for part in each.info["cmdline"] or [])]
+
+
+async def test_a_server_works_in_one_space_as_a_whole(keeps: Keeps, server_url: str, tenant: str) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.create_space("bakery")
+    await alice.set_space_member("bakery", "bob", "reader")
+    await alice.remember("Alice has a cold.")
+    headers = {"X-Tenant-ID": tenant, "X-Space-ID": "bakery"}
+    async with over_http(server_url, {**headers, "X-User-ID": "alice"}) as client:
+        made = await call(client, "remember", content="The oven needs repair.")
+        listed = (await call(client, "list_memories"))["memories"]
+        assert [(each["id"], each["shared_by"]) for each in listed] == [(made["id"], "(space) bakery")]
+    async with over_http(server_url, {**headers, "X-User-ID": "bob"}) as client:
+        (hit,) = (await call(client, "recall", query="What needs repair?"))["memories"]
+        assert hit["text"] == "The oven needs repair."
+        assert "oven" in (await call(client, "context", query="What needs repair?"))["text"]
+        assert "only read" in await refused(client, "remember", content="The oven is fine.")
+    async with over_http(server_url, {**headers, "X-User-ID": "mallory"}) as client:
+        assert "bakery" in await refused(client, "recall", query="What needs repair?")
+    async with over_http(server_url, {"X-Tenant-ID": tenant, "X-User-ID": "bob"}) as client:
+        (hit,) = (await call(client, "recall", query="What needs repair?"))["memories"]
+        assert (hit["text"], hit["shared_by"]) == ("The oven needs repair.", "(space) bakery")
+
+
+@pytest.mark.slow_step("a database of its own is made")
+async def test_the_command_works_in_one_space(environment: dict[str, str]) -> None:
+    keeps = str(Path(sys.executable).parent / "keeps")
+    process = await asyncio.create_subprocess_exec(keeps, "spaces", "create", "bakery", env=environment)
+    assert await process.wait() == 0
+    async with Client(
+        StdioServerParameters(command=keeps, args=["mcp", "--space", "bakery"], env=environment)
+    ) as client:
+        await call(client, "remember", content="The oven needs repair.")
+    async with Client(StdioServerParameters(command=keeps, args=["mcp"], env=environment)) as client:
+        assert (await call(client, "list_memories"))["memories"] == []
+        (hit,) = (await call(client, "recall", query="What needs repair?"))["memories"]
+        assert hit["shared_by"] == "(space) bakery"
