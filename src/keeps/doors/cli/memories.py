@@ -20,7 +20,7 @@ from keeps_client.models.memories import MemoryOrder
 
 if TYPE_CHECKING:
     from keeps_client import Memory
-    from keeps_client.models import Event, Receipt
+    from keeps_client.models import Event, MemoryReader, Receipt
     from keeps_client.models import Memory as Stored
 
 app = typer.Typer()
@@ -205,7 +205,10 @@ async def get(
     memory_id: MemoryId,
     as_of: Annotated[datetime | None, time_option("State at that time.")] = None,
 ) -> Answer:
-    """Show one memory completely."""
+    """Show one memory completely.
+
+    Also who can read it, and why. Administrators also see the keys that can.
+    """
     stored = await memory.get(await memory_id_of(memory, target, memory_id), as_of=as_of)
     fields = {name: value for name, value in stored.model_dump(mode="json").items() if value not in (None, [], {})}
 
@@ -214,7 +217,12 @@ async def get(
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return f"[dim]{name:>17}[/]  {escape(shown)}"
 
-    return lines(fields, line, value=stored)
+    text = [line(name) for name in fields]
+    if as_of is None:
+        text += [
+            f"[dim]{'readable by':>17}[/]  {_reader(reader)}" for reader in await memory.list_readers(stored.memory_id)
+        ]
+    return Answer(stored, "\n".join(text))
 
 
 @command(app)
@@ -283,6 +291,13 @@ async def history(memory: Memory, target: Target, memory_id: MemoryId) -> Answer
         return f"[dim]{event.sequence:>6}  {event.time:%Y-%m-%d %H:%M:%S}[/]  {event.type:<18} {escape(what[:100])}"
 
     return lines(await memory.history(await memory_id_of(memory, target, memory_id)), line)
+
+
+def _reader(reader: MemoryReader) -> str:
+    """Return somebody who can read a memory, and why."""
+    role = f", {reader.role}" if reader.role else ""
+    ends = f", until {reader.expires_at:%Y-%m-%d}" if reader.expires_at else ""
+    return f"{reader.reader_type} {escape(reader.reader_id)} [dim]({escape(reader.why)}{role}{ends})[/]"
 
 
 def _nothing_here(target: Target) -> str:

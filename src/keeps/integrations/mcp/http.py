@@ -46,7 +46,6 @@ class McpMount(Mount):
     There is no state between requests, so any server of an installation can answer any of them.
     """
 
-    in_spaces = True
     paths = (PATH,)
     challenge = METADATA
     in_spaces = True
