@@ -36,7 +36,9 @@ export interface EventQuery {
   kinds?: ("semantic" | "episodic" | "procedural")[];
 }
 
+type MemberType = Schema<"SpaceMember">["member_type"];
 const MAX_ITEMS = 1_000;
+const MEMBER = "/v1/spaces/{space_id}/members/{member_type}/{member_id}";
 
 /**
  * The memory of one user at a Keeps server.
@@ -74,6 +76,11 @@ export class MemoryClient {
   /** Return another user's memory at the same server, which refuses what the token may not do. */
   forUser(userId: string): MemoryClient {
     return new MemoryClient(this.#transport.forUser(userId));
+  }
+
+  /** Return the memory of a space that the user is a member of, at the same server. */
+  forSpace(spaceId: string): MemoryClient {
+    return new MemoryClient(this.#transport.forSpace(spaceId));
   }
 
   /** Address of the server. */
@@ -471,6 +478,70 @@ export class MemoryClient {
   /** Delete one key of a plan now, also from the log. */
   deletePlanState(planId: string, key: string, call: CallOptions = {}): Promise<Schema<"WorkingDeleted">> {
     return this.request("delete", "/v1/memory/working/{plan_id}/{key}", { path: { plan_id: planId, key } }, call);
+  }
+
+  // Spaces: memory that several users or agents share
+
+  /** Create a space; you become its first curator. `spaceId`: 1 to 64 letters, digits and . _ - */
+  createSpace(
+    spaceId: string,
+    fields: Fields<"post", "/v1/spaces", "space_id"> = {},
+    call: CallOptions = {},
+  ): Promise<Schema<"Space">> {
+    return this.request("post", "/v1/spaces", { body: { space_id: spaceId, ...fields } }, call);
+  }
+
+  /** Return the spaces that you are a member of, by id. `after`: the last space of the previous page. */
+  listSpaces(query: Query<"get", "/v1/spaces"> = {}, call: CallOptions = {}): Promise<Schema<"Space">[]> {
+    return this.request("get", "/v1/spaces", { query }, call);
+  }
+
+  /** Return a space with its members, for members. */
+  getSpace(spaceId: string, call: CallOptions = {}): Promise<Schema<"SpaceDetail">> {
+    return this.request("get", "/v1/spaces/{space_id}", { path: { space_id: spaceId } }, call);
+  }
+
+  /** Change the title, or archive the space: then it can be read and not written. For curators. */
+  updateSpace(
+    spaceId: string,
+    changes: Body<"patch", "/v1/spaces/{space_id}">,
+    call: CallOptions = {},
+  ): Promise<Schema<"Space">> {
+    return this.request("patch", "/v1/spaces/{space_id}", { path: { space_id: spaceId }, body: changes }, call);
+  }
+
+  /** Erase everything in a space, also in the log. For curators. */
+  eraseSpace(spaceId: string, call: CallOptions = {}): Promise<Schema<"ErasureReceipt">> {
+    return this.request("delete", "/v1/spaces/{space_id}", { path: { space_id: spaceId } }, call);
+  }
+
+  /** Add a member, or change the role of one. An agent is a member by a key or token that is bound to it. */
+  setSpaceMember(
+    spaceId: string,
+    memberId: string,
+    role: Schema<"Membership">["role"] = "writer",
+    options: { member_type?: MemberType; expires_at?: string } = {},
+    call: CallOptions = {},
+  ): Promise<Schema<"SpaceMember">> {
+    const { member_type = "user", ...rest } = options;
+    const path = { space_id: spaceId, member_type, member_id: memberId };
+    return this.request("put", MEMBER, { path, body: { role, ...rest } }, call);
+  }
+
+  /** Remove a member, who sees nothing of the space from then on. For curators, and for oneself. */
+  async removeSpaceMember(
+    spaceId: string,
+    memberId: string,
+    options: { member_type?: MemberType } = {},
+    call: CallOptions = {},
+  ): Promise<void> {
+    const { member_type = "user" } = options;
+    await this.request("delete", MEMBER, { path: { space_id: spaceId, member_type, member_id: memberId } }, call);
+  }
+
+  /** Return who may read a memory, and why; administrators also see the keys that can. */
+  listReaders(memoryId: string, call: CallOptions = {}): Promise<Schema<"MemoryReader">[]> {
+    return this.request("get", "/v1/memories/{memory_id}/readers", { path: { memory_id: memoryId } }, call);
   }
 
   // Every other route

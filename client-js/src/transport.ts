@@ -9,6 +9,7 @@ const STREAM_SILENCE_MS = 60_000;
 const VISIBLE_ASCII = /^[\x21-\x7e]*$/;
 const HEADER_TEXT = /^[\x20-\x7e]*$/;
 const NOT_TEXT = /[\p{Cs}\0]/u;
+const SPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const NOT_ID = /[\p{Cs}\p{Cc}]/u;
 
 /** Options of a client. */
@@ -22,6 +23,8 @@ export interface ClientOptions {
   /** The user: for a server without authentication, or with a key that may act for any user. */
   userId?: string;
   agentId?: string;
+  /** Work in this space instead of the user's own memory. */
+  spaceId?: string;
   /** The user's time zone, such as Europe/Berlin, for calls without one. */
   timezone?: string;
   /** Milliseconds for one attempt. Default: 30,000. */
@@ -76,7 +79,12 @@ export class Transport {
 
   /** Return a transport for another user of the same server. */
   forUser(userId: string): Transport {
-    return new Transport({ ...this.#options, userId });
+    return new Transport({ ...this.#options, userId, spaceId: undefined });
+  }
+
+  /** Return a transport for a space of the same server. */
+  forSpace(spaceId: string): Transport {
+    return new Transport({ ...this.#options, spaceId });
   }
 
   /** Send a call and return its answer. Throws the error that the server names, or UnavailableError. */
@@ -245,10 +253,11 @@ function checkedUrl(address: string): string {
 function callerOf(options: ClientOptions): Caller {
   const headers: Record<string, string> = {};
   const query: Record<string, string> = {};
-  const { token, tenantId, userId, agentId, timezone } = options;
+  const { token, tenantId, userId, agentId, spaceId, timezone } = options;
   if (token) headers["Authorization"] = `Bearer ${token}`;
   if (tenantId !== undefined) headers["X-Tenant-ID"] = checkedId("tenantId", tenantId);
   if (agentId !== undefined) headers["X-Agent-ID"] = checkedId("agentId", agentId);
+  if (spaceId !== undefined) headers["X-Space-ID"] = checkedSpace(spaceId);
   if (timezone !== undefined) headers["X-Timezone"] = timezone;
   if (userId !== undefined) {
     checkedId("userId", userId);
@@ -265,6 +274,13 @@ function checkedId(name: string, id: string): string {
   const isText = typeof id === "string" && id === id.trim() && !NOT_ID.test(id);
   if (!isText || id.length < 1 || id.length > 255) {
     throw invalid(`${name} must be text of 1 to 255 characters, without control characters or spaces at its ends`);
+  }
+  return id;
+}
+
+function checkedSpace(id: string): string {
+  if (typeof id !== "string" || !SPACE.test(id)) {
+    throw invalid("spaceId must be 1 to 64 letters, digits and . _ - and begin with a letter or digit");
   }
   return id;
 }
