@@ -85,7 +85,7 @@ async def test_a_namespace_covers_its_memories_and_nothing_else(alice: LocalMemo
     assert not any(secret in context.prompt for secret in ("murmur", "rye", "lease", "noon", "oven"))
     tables = await seen(app_url, work)
     assert set(tables) <= {"memories", "events", "spaces", "space_members", *INDEX, *READABLE}
-    assert tables["memories"] == 2
+    assert tables["memories"] == tables["memory_words"] == 2
     assert tables["events"] == 2
     with pytest.raises(ForbiddenError, match="namespace"):
         await work.remember("The doctor is away.", namespace="health")

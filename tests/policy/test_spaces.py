@@ -230,3 +230,21 @@ async def test_functions_act_for_members_only(space: tuple[asyncpg.Connection, s
                 continue
             await transaction.rollback()
     assert await seen(connection, tenant, OWNER, OWNER) == before
+
+
+async def test_an_erased_user_leaves_all_spaces(space: tuple[asyncpg.Connection, str], keeps: Keeps) -> None:
+    """Also one who stored nothing: the membership and the name as actor are gone, what was written stays."""
+    connection, tenant = space
+    walt = keeps.memory(Scope(tenant, "walt")).for_space("cellar")
+    memory = await walt.remember("The lamp is broken.")
+    admin = keeps.memory(Scope(tenant, "root", roles=frozenset({"admin"}))).admin
+    receipt = await admin.erase_user("walt")
+    assert receipt.complete
+    assert receipt.removed["space_members"] == 1
+    cara = keeps.memory(Scope(tenant, "cara"))
+    assert "walt" not in {member.member_id for member in (await cara.get_space("cellar")).member_list}
+    assert (await cara.get(memory.memory_id)).content == "The lamp is broken."
+    async with connection.transaction():
+        await become(connection, tenant, OWNER, OWNER)
+        assert await connection.fetchval("SELECT count(*) FROM keeps.events WHERE actor_id = 'walt'") == 0
+        assert await connection.fetchval("SELECT count(*) FROM keeps.events WHERE subject LIKE '%walt%'") == 0

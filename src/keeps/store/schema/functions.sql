@@ -899,6 +899,11 @@ BEGIN
             INTO held USING tenant, wanted_user_id;
         RETURN NEXT;
     END LOOP;
+    name := 'space_members';
+    SELECT count(*) INTO held FROM space_members
+    WHERE tenant_id = tenant AND (wanted_user_id IS NULL OR member_type = 'user' AND member_id = wanted_user_id
+        OR '(space) ' || space_id = wanted_user_id);
+    RETURN NEXT;
     name := 'memory_access';
     SELECT count(*) INTO held FROM memory_access JOIN memories USING (tenant_id, memory_id)
     WHERE memory_access.tenant_id = tenant AND (wanted_user_id IS NULL OR memories.user_id = wanted_user_id);

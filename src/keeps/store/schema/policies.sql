@@ -220,6 +220,10 @@ BEGIN
             WHEN each.whom <> 'keeps_app' OR each.name = ANY (ARRAY['tenants', 'users', 'idempotency_keys',
                 'audience_words', 'memory_pending', 'memory_access', 'requests', 'spaces', 'space_members',
                 'mentions']) THEN 'true'
+            WHEN each.name = 'memory_words' AND each.command = 'SELECT'
+                THEN $$ {limited} OR keeps.grant_allows('all') OR keeps.grant_allows('read') AND EXISTS (SELECT
+                    FROM keeps.memories WHERE memories.tenant_id = memory_words.tenant_id
+                        AND memories.memory_id = memory_words.memory_id) $$
             WHEN each.name = ANY (ARRAY['memory_words', 'postings', 'vector_bits', 'memory_vectors'])
                 THEN CASE each.command WHEN 'SELECT' THEN $$ {limited} OR keeps.grant_allows('read') $$
                     ELSE 'true' END
