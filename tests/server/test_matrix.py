@@ -252,6 +252,8 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/requests": ({}, OWN, False),
     "get /v1/requests/{request_id}": ({}, HIDDEN, False),
     "get /v1/memories/{memory_id}/readers": ({}, HIDDEN, False),
+    "post /v1/memories/{memory_id}/share": ({"json": {"space": "vault"}}, HIDDEN, False),
+    "delete /v1/memories/{memory_id}/share": ({"params": {"space": "vault"}}, HIDDEN, False),
     "post /v1/spaces": ({"json": {"space_id": "mine"}}, {201, 403, 409}, False),
     "get /v1/spaces": ({}, OWN, False),
     # An administrator of Alice's tenant may manage the space: of these, only the other tenant's are strangers.

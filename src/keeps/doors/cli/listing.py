@@ -27,6 +27,8 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "forget": ("memories", "Hide a memory at once. You can restore it for 30 days."),
         "restore": ("memories", "Restore a forgotten memory."),
         "history": ("memories", "Show all changes of a memory, oldest first."),
+        "share": ("sharing", "Share a memory: store a copy in a space, or for another agent."),
+        "unshare": ("sharing", "Forget the copy of a memory that was shared."),
     },
     "Conversations": {
         "say": ("conversations", "Store a message of a conversation."),
