@@ -37,6 +37,7 @@ MENU = (
     Entry("/ui/insights", "Overview"),
     Entry("/ui/requests", "Requests"),
     Entry("/ui/memories", "Memories"),
+    Entry("/ui/spaces", "Spaces"),
     Entry("/ui/conversations", "Conversations"),
     Entry("/ui/transcripts", "Transcripts"),
     Entry("/ui/context", "Context"),

@@ -23,6 +23,7 @@ from keeps.doors.console.pages import (
     playground,
     requests,
     search,
+    spaces,
     transcripts,
     workspace,
 )
@@ -38,6 +39,7 @@ PAGES: dict[str, Page] = {
     **search.PAGES,
     **memories.PAGES,
     **memory.PAGES,
+    **spaces.PAGES,
     **conversations.PAGES,
     **transcripts.PAGES,
     **items.PAGES,

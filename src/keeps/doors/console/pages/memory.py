@@ -10,6 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from keeps.base.clock import utc_now
+from keeps.base.scope import space_of
 from keeps.doors.console.mount import Call
 from keeps.doors.console.views import curve, word_diff
 from keeps.memory.memories.retention import ARCHIVED_UNDER, retention
@@ -69,6 +70,8 @@ async def memory(call: Call) -> Response:
         older=max(0, len(history) - VERSIONS),
         fading=None if stored is None else _fading(stored),
         entities=entities,
+        readers=await call.memory.list_readers(memory_id) if stored is not None else [],
+        space_id=None if stored is None else space_of(stored.user_id),
     )
 
 
