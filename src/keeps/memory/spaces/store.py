@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 
 from keeps.base.clock import new_id
+from keeps.base.scope import Scope
 from keeps.base.scope import space_owner as space_owner
 from keeps.store.db.session import Row, Tx
 from keeps.store.db.statements import Statements
@@ -29,9 +30,9 @@ async def access(tx: Tx) -> tuple[bool, bool, bool]:
     return row["reads"], row["writes"], row["manages"]
 
 
-async def get(tx: Tx, space_id: str) -> Space | None:
-    scope = tx.scope
-    row = await tx.fetch_row(QUERIES["space_get"], scope.tenant_id, space_id, scope.acting, scope.bound_agent)
+async def get(tx: Tx, space_id: str, caller: Scope) -> Space | None:
+    """Return a space with the role of `caller`."""
+    row = await tx.fetch_row(QUERIES["space_get"], tx.scope.tenant_id, space_id, caller.acting, caller.bound_agent)
     return None if row is None else Space(**dict(row))
 
 
