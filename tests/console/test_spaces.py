@@ -76,8 +76,8 @@ async def test_a_space_is_created_filled_archived_and_erased(secured_url: str, k
 async def test_each_role_sees_what_it_may_do(secured_url: str, keeps: Keeps, tenant: str) -> None:
     alice = keeps.memory(Scope(tenant, "alice"))
     await alice.create_space("bakery")
-    for user, role in (("walt", "writer"), ("cara", "curator")):
-        await alice.set_space_member("bakery", user, role)
+    await alice.set_space_member("bakery", "walt", "writer")
+    await alice.set_space_member("bakery", "cara", "curator")
     manage = {
         "/ui/spaces/bakery",
         "/ui/spaces/bakery/members",
@@ -157,3 +157,27 @@ async def test_a_memory_says_who_can_read_it(secured_url: str, keeps: Keeps, ten
         "everyone in this tenant | shared with the tenant | ",
     ]
     assert "key a key for all | may act for any user of the tenant | " in await rows("alice", "admin", inside.memory_id)
+
+
+async def test_a_memory_of_a_space_is_changed_by_writers_only(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.create_space("bakery")
+    await alice.set_space_member("bakery", "walt", "reader")
+    stored = await alice.remember("The oven needs repair.", space="bakery")
+    path = f"/ui/memories/{stored.memory_id}"
+    forms_sent = (("", {"content": "The oven works.", "tags": ""}), ("/forget", {}), ("/remove", {"sure": "1"}))
+    async with browsing(secured_url, token(tenant, "walt", "writer")) as http:
+        for action, form in forms_sent:
+            assert (await text_of(http, "POST", path + action, form))[0] == 403, action
+    async with browsing(secured_url, token(tenant, "sam", "writer")) as http:
+        for action, form in forms_sent:
+            assert (await text_of(http, "POST", path + action, form))[0] == 404, action
+    async with browsing(secured_url, token(tenant, "alice", "writer")) as http:
+        for action, form in (*forms_sent[:2], ("/restore", {})):
+            assert (await text_of(http, "POST", path + action, form))[0] == 303, action
+        _, text = await text_of(http, "GET", path, {})
+        assert "The oven works." in text
+        assert "by alice" in text
+        assert 'name="visibility"' not in text
+        assert (await text_of(http, "POST", path + "/remove", {"sure": "1"}))[0] == 303
+    assert not (await alice.for_space("bakery").list()).items
