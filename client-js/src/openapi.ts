@@ -1109,6 +1109,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/memories/{memory_id}/share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Share Memory
+         * @description Store a copy of a memory in a space, or for another agent of the same user: 201, or 200 if it is there already. `metadata.shared_from` of the copy names the original.
+         */
+        post: operations["post /v1/memories/{memory_id}/share"];
+        /**
+         * Unshare Memory
+         * @description Forget the copy of a memory in a space, or for an agent. The original stays.
+         */
+        delete: operations["delete /v1/memories/{memory_id}/share"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/spaces": {
         parameters: {
             query?: never;
@@ -4915,6 +4939,11 @@ export interface components {
             /** Format: date-time */
             expires_at: string;
         };
+        /** @description The target of a copy: a space, or another agent of the same user; one of them. */
+        ShareTarget: {
+            space?: string | null;
+            agent_id?: string | null;
+        };
         /** @description A source that agents can look up. */
         Source: {
             name: string;
@@ -7304,6 +7333,66 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MemoryReader"][];
+                };
+            };
+        };
+    };
+    "post /v1/memories/{memory_id}/share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShareTarget"];
+            };
+        };
+        responses: {
+            /** @description It already existed, or this is the stored answer of an earlier request. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Receipt"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Receipt"];
+                };
+            };
+        };
+    };
+    "delete /v1/memories/{memory_id}/share": {
+        parameters: {
+            query?: {
+                space?: string | null;
+                agent_id?: string | null;
+            };
+            header?: never;
+            path: {
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Receipt"];
                 };
             };
         };

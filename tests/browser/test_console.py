@@ -105,6 +105,10 @@ async def alice(keeps: Keeps, tenant: str) -> AsyncIterator[dict[str, str]]:
     await memory.admin.add_webhook("https://hooks.example.com/x")
     hooks = await memory.admin.list_webhooks()
     keys = await memory.admin.list_keys()
+    await memory.create_space("space", title=next(evil)[:200])
+    for label in CORPUS[::20]:
+        await memory.set_space_member("space", label, "reader")
+    await memory.remember(next(evil), space="space")
     logged = RequestDetail(
         request_id=new_id(),
         user_id="alice",
@@ -137,6 +141,7 @@ async def alice(keeps: Keeps, tenant: str) -> AsyncIterator[dict[str, str]]:
         "operation_id": "01a20000-0000-7000-8000-000000000000",
         "tenant_id": tenant,
         "user_id": "nobody",
+        "space_id": "space",
         "sequence": "5",
     }
     await memory.admin.remove_webhook(hooks[0].webhook_id)  # or it is tried again while other tests run

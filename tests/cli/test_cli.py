@@ -117,6 +117,13 @@ def test_a_memory_lives_through_its_life(with_model: Cli) -> None:
     )
     assert cli.json("get", memory_id)["content"] == "Alice is allergic to peanuts and cashews."
     assert "memory.written" in cli("history", memory_id).stdout
+    shared = cli("share", memory_id, "--to-agent", "cook")
+    assert "created" in shared.stdout
+    assert f"undo: keeps unshare {memory_id} --to-agent cook" in shared.stderr
+    assert cli.json("share", memory_id[:18], "--to-agent", "cook")["status"] == "unchanged"
+    assert cli.json("unshare", memory_id, "--to-agent", "cook")["status"] == "forgotten"
+    assert "no space" in cli("share", memory_id, "--to-space", "kitchen", code=1).stderr
+    assert "name one target" in cli("share", memory_id, code=2).stderr
     assert "undo within 30 days" in cli("forget", memory_id).stderr
     assert "Check --tenant" in cli("recall", "peanuts").stdout
     assert "No memories found" in cli("recall", "peanuts", "--kind", "procedural").stdout

@@ -32,7 +32,7 @@ from keeps.store.db.embedded import EmbeddedPostgres
 from keeps_client.models import NewKey, NewTranscriptEntry
 from tests.conftest import admin
 from tests.console.rows import SHARED, asked, test_every_page_has_a_row
-from tests.server.test_matrix import MARK, alices, rows_of_alice
+from tests.server.test_matrix import MARK, alices, rows_of_alice, rows_of_vault
 from tests.serving import serving, token
 
 __all__ = ["alices", "test_every_page_has_a_row"]
@@ -60,6 +60,13 @@ async def text_of(http: aiohttp.ClientSession, method: str, path: str, form: dic
         return answer.status, await answer.text()
 
 
+async def all_rows(connection: asyncpg.Connection, tenant: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Return the rows of Alice and those of her space, whose events contain its members."""
+    of_vault = await rows_of_vault(connection, tenant)
+    assert of_vault["spaces"]
+    return await rows_of_alice(connection, tenant), of_vault
+
+
 async def test_every_page_opens_for_who_owns_what_it_shows(secured_url: str, alices: dict[str, str]) -> None:
     credential = token(alices["tenant_id"], "alice-the-owner", "operator")
     shown = 0
@@ -76,7 +83,7 @@ async def test_every_page_opens_for_who_owns_what_it_shows(secured_url: str, ali
 
 async def test_strangers_see_nothing_and_change_nothing(secured_url: str, alices: dict[str, str], server: Any) -> None:
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    before = await rows_of_alice(connection, alices["tenant_id"])
+    before = await all_rows(connection, alices["tenant_id"])
     last = await connection.fetchval("SELECT max(sequence) FROM keeps.events WHERE tenant_id = $1", alices["tenant_id"])
     ids = {**alices, "sequence": str(last)}
     other = f"stranger-{alices['tenant_id'][-8:]}"
@@ -97,7 +104,7 @@ async def test_strangers_see_nothing_and_change_nothing(secured_url: str, alices
                 assert MARK not in text, f"{name} as {role} {user} of {tenant}"
                 if role == "reader" and method == "POST":
                     assert status in (403, 404, 422), f"{name}: {status}"
-    assert await rows_of_alice(connection, alices["tenant_id"]) == before
+    assert await all_rows(connection, alices["tenant_id"]) == before
     await connection.close()
 
 
@@ -121,7 +128,7 @@ async def test_nobody_gets_in_without_signing_in(secured_url: str, alices: dict[
 
 async def test_forms_of_other_sites_change_nothing(secured_url: str, alices: dict[str, str], server: Any) -> None:
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    before = await rows_of_alice(connection, alices["tenant_id"])
+    before = await all_rows(connection, alices["tenant_id"])
     async with browsing(secured_url, token(alices["tenant_id"], "alice-the-owner", "admin")) as http:
         for name, method, path, form in asked(alices, MARK):
             if method != "POST":
@@ -143,7 +150,7 @@ async def test_forms_of_other_sites_change_nothing(secured_url: str, alices: dic
                 assert "set-cookie" not in answer.headers
     async with aiohttp.ClientSession(secured_url) as http, http.post("/ui/login", data={"credential": "x"}) as answer:
         assert answer.status == 403, "a browser says where a form comes from"
-    assert await rows_of_alice(connection, alices["tenant_id"]) == before
+    assert await all_rows(connection, alices["tenant_id"]) == before
     await connection.close()
 
 

@@ -13,6 +13,7 @@ import pytest
 from keeps import Keeps, Scope
 from keeps.base.scope import space_owner
 from keeps.memory.recall.access import AccessBuffer
+from keeps_client.errors import ForbiddenError
 from keeps_client.models import NewTranscriptEntry
 from tests.schema.test_catalogue import TABLES
 
@@ -248,3 +249,17 @@ async def test_an_erased_user_leaves_all_spaces(space: tuple[asyncpg.Connection,
         await become(connection, tenant, OWNER, OWNER)
         assert await connection.fetchval("SELECT count(*) FROM keeps.events WHERE actor_id = 'walt'") == 0
         assert await connection.fetchval("SELECT count(*) FROM keeps.events WHERE subject LIKE '%walt%'") == 0
+
+
+async def test_an_agent_of_a_curator_manages_nothing(space: tuple[asyncpg.Connection, str], keeps: Keeps) -> None:
+    _, tenant = space
+    agent = keeps.memory(Scope(tenant, "cara", "helper", agent_bound=True))
+    assert (await agent.for_space("cellar").remember("The shelf is full.")).status == "created"
+    for call in (
+        agent.set_space_member("cellar", "sam", "reader"),
+        agent.remove_space_member("cellar", "walt"),
+        agent.update_space("cellar", title="mine"),
+        agent.erase_space("cellar"),
+    ):
+        with pytest.raises(ForbiddenError):
+            await call

@@ -137,3 +137,19 @@ async def test_readers_of_a_memory_are_named(keeps: Keeps, tenant: str) -> None:
     assert {each.reader_type for each in await bob.list_readers(oven)} == {"user", "agent"}
     with pytest.raises(NotFoundError):
         await bob.list_readers(work)
+
+
+async def test_a_limited_token_administers_no_space(keeps: Keeps, tenant: str) -> None:
+    alice = await planted(keeps, tenant)
+    async with serving(keeps, auth="jwt", jwt_secret=JWT_SECRET) as url, aiohttp.ClientSession(url) as http:
+        for limits, status in ((None, 200), ({"access": "read"}, 404)):
+            headers = {"Authorization": f"Bearer {token(tenant, 'root', 'admin', limits=limits)}"}
+            async with http.get("/v1/spaces/bakery", headers=headers) as answer:
+                assert answer.status == status, await answer.text()
+    # An administrator's answer has the role that the administrator has as a member.
+    await alice.set_space_member("bakery", "root", "reader")
+    root = keeps.memory(Scope(tenant, "root", roles=frozenset({"admin"})))
+    assert (await root.get_space("bakery")).role == "reader"
+    assert (await root.update_space("bakery", title="Bread")).role == "reader"
+    await alice.remove_space_member("bakery", "root")
+    assert (await root.get_space("bakery")).role is None

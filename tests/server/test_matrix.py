@@ -272,6 +272,8 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/requests": ({}, OWN, False),
     "get /v1/requests/{request_id}": ({}, HIDDEN, False),
     "get /v1/memories/{memory_id}/readers": ({}, HIDDEN, False),
+    "post /v1/memories/{memory_id}/share": ({"json": {"space": "alices"}}, HIDDEN, False),
+    "delete /v1/memories/{memory_id}/share": ({"params": {"space": "alices"}}, HIDDEN, False),
     "get /v1/operations/{operation_id}": ({}, HIDDEN, True),
     "post /v1/operations/{operation_id}/undo": ({}, HIDDEN, True),
     "get /v1/admin/jobs": ({}, {403}, True),

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from keeps_client.memory.base import Doing
-from keeps_client.models import Deleted, ErasureReceipt, MemoryReader, Space, SpaceDetail, SpaceMember
+from keeps_client.models import Deleted, ErasureReceipt, MemoryReader, Receipt, Space, SpaceDetail, SpaceMember
 from keeps_client.models.spaces import (
     CREATE_SPACE,
     ERASE_SPACE,
@@ -17,6 +17,8 @@ from keeps_client.models.spaces import (
     LIST_SPACES,
     REMOVE_SPACE_MEMBER,
     SET_SPACE_MEMBER,
+    SHARE_MEMORY,
+    UNSHARE_MEMORY,
     UPDATE_SPACE,
     MemberType,
     SpaceRole,
@@ -86,3 +88,22 @@ class Spaces(Doing):
     async def list_readers(self, memory_id: UUID | str) -> builtins.list[MemoryReader]:
         """Return who may read a memory, and why; administrators also see the keys that can. Raises NotFoundError."""
         return await self._do(LIST_READERS, memory_id=memory_id)
+
+    async def share_memory(
+        self, memory_id: UUID | str, *, space: str | None = None, agent_id: str | None = None
+    ) -> Receipt:
+        """Store a copy of a memory in a space, or for another agent of yours; name one of them.
+
+        The copy is a memory of its own with `metadata["shared_from"]`, and is trusted as the original. Sharing it again
+        returns `unchanged`. Raises NotFoundError, or ForbiddenError if you may not write the space.
+        """
+        return await self._do(SHARE_MEMORY, memory_id=memory_id, space=space, agent_id=agent_id)
+
+    async def unshare_memory(
+        self, memory_id: UUID | str, *, space: str | None = None, agent_id: str | None = None
+    ) -> Receipt:
+        """Forget the copy of a memory in a space, or for an agent. `memory_id`: the original, which stays.
+
+        Raises NotFoundError if there is no copy.
+        """
+        return await self._do(UNSHARE_MEMORY, memory_id=memory_id, space=space, agent_id=agent_id)

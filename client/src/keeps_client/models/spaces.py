@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Literal
+from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.access import ErasureReceipt
 from keeps_client.models.common import Text, UtcTime, Wire
-from keeps_client.models.memories import Label, MemoryId
+from keeps_client.models.memories import Label, MemoryId, Receipt
 from keeps_client.models.names import SpaceName
 from keeps_client.models.tasks import Deleted
 
@@ -99,6 +100,21 @@ class Membership(Wire):
     expires_at: UtcTime | None = None
 
 
+class ShareTarget(Wire):
+    """The target of a copy: a space, or another agent of the same user; one of them."""
+
+    space: SpaceName | None = None
+    agent_id: Label | None = None
+
+
+class SharedMemory(Wire):
+    """A memory and the target that has a copy of it."""
+
+    memory_id: UUID
+    space: SpaceName | None = None
+    agent_id: Label | None = None
+
+
 CREATE_SPACE = Endpoint(
     "create_space",
     "POST",
@@ -182,6 +198,30 @@ LIST_READERS = Endpoint(
     list[MemoryReader],
     "Return who may read a memory, and why. Administrators also see the keys that can.",
     params=MemoryId,
+)
+SHARE_MEMORY = Endpoint(
+    "share_memory",
+    "POST",
+    "/v1/memories/{memory_id}/share",
+    "writer",
+    "memories",
+    Receipt,
+    "Store a copy of a memory in a space, or for another agent of the same user: 201, or 200 if it is there already. "
+    "`metadata.shared_from` of the copy names the original.",
+    params=MemoryId,
+    body=ShareTarget,
+    status=201,
+    created=lambda answer: answer.status == "created",
+)
+UNSHARE_MEMORY = Endpoint(
+    "unshare_memory",
+    "DELETE",
+    "/v1/memories/{memory_id}/share",
+    "writer",
+    "memories",
+    Receipt,
+    "Forget the copy of a memory in a space, or for an agent. The original stays.",
+    params=SharedMemory,
 )
 LIST_TENANT_SPACES = Endpoint(
     "list_tenant_spaces",

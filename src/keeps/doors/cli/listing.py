@@ -31,6 +31,8 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "inbox": ("inbox", "Memories that wait for a decision: list, approve, drop."),
         "history": ("memories", "Show all changes of a memory, oldest first."),
         "spaces": ("spaces", "Spaces: memory that several users or agents share."),
+        "share": ("sharing", "Share a memory: store a copy in a space, or for another agent."),
+        "unshare": ("sharing", "Forget the copy of a memory that was shared."),
     },
     "Conversations": {
         "say": ("conversations", "Store a message of a conversation."),

@@ -38,6 +38,7 @@ MENU = (
     Entry("/ui/requests", "Requests"),
     Entry("/ui/memories", "Memories"),
     Entry("/ui/inbox", "Inbox"),
+    Entry("/ui/spaces", "Spaces"),
     Entry("/ui/conversations", "Conversations"),
     Entry("/ui/transcripts", "Transcripts"),
     Entry("/ui/context", "Context"),

@@ -280,6 +280,10 @@ class MemoryService:
                 write.result = await self.forget_stored(tx, stored, self._clock(), hard=hard)
         return write.result
 
+    async def known_receipt(self, tx: Tx, stored: MemoryRow) -> Receipt:
+        """Return the receipt of a write that changed nothing."""
+        return await self._changes.unchanged(tx, stored)
+
     async def stored(self, tx: Tx, memory_id: UUID | None, namespace: str | None, key: str | None) -> MemoryRow:
         """Return the user's own memory by id or key, locked, whatever its life. Raises NotFoundError."""
         if memory_id is None:

@@ -13,6 +13,7 @@ from keeps.part import EndpointHandler, Handler
 from keeps.store.access.limits import check_grant
 from keeps_client.endpoint import Endpoint
 from keeps_client.errors import ValidationFailedError
+from keeps_client.models.spaces import ShareTarget
 
 
 def in_spaces(spaces: SpaceService, served: EndpointHandler) -> Handler:
@@ -23,7 +24,7 @@ def in_spaces(spaces: SpaceService, served: EndpointHandler) -> Handler:
     endpoint, handler = served.endpoint, served.handler
 
     async def handle(scope: Scope, params: Any, body: Any) -> Any:
-        if isinstance(body, BaseModel):
+        if isinstance(body, BaseModel) and not isinstance(body, ShareTarget):
             scope, body = _entered(scope, body)
         check_grant(scope, endpoint, body)
         await check_entry(spaces, scope, endpoint)

@@ -11,7 +11,7 @@ from keeps.base.clock import Clock
 from keeps.base.scope import Scope, check_id, in_space, space_owner
 from keeps.memory.spaces import store
 from keeps.memory.transfer.erasure import TenantService
-from keeps.store.access.roles import allows
+from keeps.store.access.roles import permits
 from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
@@ -172,14 +172,14 @@ class SpaceService:
     def _managing(scope: Scope, space_id: str) -> Scope:
         """Return the scope in which the caller manages a space: an administrator acts as the space itself."""
         _check_outside(scope)
-        if allows(scope.roles, "admin") and not scope.agent_bound:
+        if permits(scope, "admin"):
             return Scope(scope.tenant_id, space_owner(space_id))
         return in_space(scope, space_id)
 
 
-async def _space(tx: Tx, space_id: str, scope: Scope | None = None) -> Space:
-    """Return a space with the role of the caller, who may act as the space itself."""
-    space = await store.get(tx, space_id, scope or tx.scope)
+async def _space(tx: Tx, space_id: str, caller: Scope | None = None) -> Space:
+    """Return a space with the role of the caller, who is not the user of the transaction if it administers."""
+    space = await store.get(tx, space_id, caller or tx.scope)
     if space is None:
         raise _unknown(space_id)
     return space

@@ -30,9 +30,9 @@ async def access(tx: Tx) -> tuple[bool, bool, bool]:
     return row["reads"], row["writes"], row["manages"]
 
 
-async def get(tx: Tx, space_id: str, scope: Scope) -> Space | None:
-    """Return a space with the role that the caller of the scope has in it."""
-    row = await tx.fetch_row(QUERIES["space_get"], scope.tenant_id, space_id, scope.acting, scope.bound_agent)
+async def get(tx: Tx, space_id: str, caller: Scope) -> Space | None:
+    """Return a space with the role of `caller`."""
+    row = await tx.fetch_row(QUERIES["space_get"], tx.scope.tenant_id, space_id, caller.acting, caller.bound_agent)
     return None if row is None else Space(**dict(row))
 
 

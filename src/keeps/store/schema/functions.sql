@@ -1033,7 +1033,10 @@ BEGIN
     END IF;
     RETURN ARRAY(
         SELECT DISTINCT spaces.user_id COLLATE "C" FROM (
-            SELECT space_id, role, expires_at FROM space_members
+            -- An agent of a user may do what its user may, but for managing the space.
+            SELECT space_id, CASE WHEN bound IS NOT NULL AND role = 'curator' THEN 'writer' ELSE role END AS role,
+                expires_at
+            FROM space_members
             WHERE tenant_id = tenant AND member_type = 'user' AND member_id = acting
             UNION ALL
             SELECT space_id, role, expires_at FROM space_members

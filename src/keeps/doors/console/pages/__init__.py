@@ -24,6 +24,7 @@ from keeps.doors.console.pages import (
     playground,
     requests,
     search,
+    spaces,
     transcripts,
     workspace,
 )
@@ -40,6 +41,7 @@ PAGES: dict[str, Page] = {
     **memories.PAGES,
     **memory.PAGES,
     **inbox.PAGES,
+    **spaces.PAGES,
     **conversations.PAGES,
     **transcripts.PAGES,
     **items.PAGES,

@@ -79,7 +79,7 @@ async def erase(call: Call) -> Response:
     user, again = str(form.get("user_id", "")).strip(), str(form.get("again", "")).strip()
     if not user or user != again:
         return call.page("erase.html", user=user, wrong=bool(again))
-    return call.page("erased.html", done=await call.admin.erase_user(user))
+    return call.page("erased.html", done=await call.admin.erase_user(user), space_id=None)
 
 
 PAGES = {

@@ -10,8 +10,10 @@ from typing import Any
 from starlette.responses import Response
 
 from keeps.base.clock import utc_now
+from keeps.base.scope import space_of
 from keeps.doors.console.mount import Call
 from keeps.doors.console.views import curve, word_diff
+from keeps.doors.server.authorized_memory import AuthorizedMemory
 from keeps.memory.memories.retention import ARCHIVED_UNDER, retention
 from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.models import Event, Memory
@@ -48,12 +50,14 @@ class Fading:
 async def memory(call: Call) -> Response:
     memory_id = call.given("memory_id")
     history = await call.memory.history(memory_id)
+    owner = _owner_by(call, history)
     try:
-        stored = await call.memory.get(memory_id)
+        stored = await owner.get(memory_id)
     except NotFoundError:
         stored = None
         if not history:
             raise
+    readers = await owner.list_readers(memory_id) if stored is not None else []
     mentions = await call.memory.get_mentions(memory_id=memory_id, limit=20) if stored is not None else []
     entities = []
     for each in mentions:
@@ -70,6 +74,8 @@ async def memory(call: Call) -> Response:
         fading=None if stored is None else _fading(stored),
         entities=entities,
         belief=None if stored is None else await call.memory.why(memory_id),
+        readers=readers,
+        space_id=None if stored is None else space_of(stored.user_id),
     )
 
 
@@ -86,20 +92,22 @@ async def change(call: Call) -> Response:
     if form.get("visibility"):
         changes["visibility"] = str(form["visibility"])
     version = str(form.get("version", ""))
-    receipt = await call.memory.update(
+    receipt = await (await _owner(call, memory_id)).update(
         memory_id, if_version=int(version) if version.isdecimal() and len(version) < 10 else None, **changes
     )
     return call.go(f"/ui/memories/{memory_id}", receipt.status)
 
 
 async def forget(call: Call) -> Response:
-    receipt = await call.memory.forget(call.given("memory_id"))
-    return call.go(f"/ui/memories/{call.given('memory_id')}", receipt.status)
+    memory_id = call.given("memory_id")
+    receipt = await (await _owner(call, memory_id)).forget(memory_id)
+    return call.go(f"/ui/memories/{memory_id}", receipt.status)
 
 
 async def restore(call: Call) -> Response:
-    receipt = await call.memory.restore(call.given("memory_id"))
-    return call.go(f"/ui/memories/{call.given('memory_id')}", receipt.status)
+    memory_id = call.given("memory_id")
+    receipt = await (await _owner(call, memory_id)).restore(memory_id)
+    return call.go(f"/ui/memories/{memory_id}", receipt.status)
 
 
 async def remove(call: Call) -> Response:
@@ -114,8 +122,18 @@ async def remove(call: Call) -> Response:
         except NotFoundError:
             pass
         return call.page("remove.html", memory_id=memory_id, events=len(history), mentions=len(mentions))
-    await call.memory.forget(memory_id, hard=True)
+    await (await _owner(call, memory_id)).forget(memory_id, hard=True)
     return call.go("/ui/memories", "permanently deleted")
+
+
+async def _owner(call: Call, memory_id: str) -> AuthorizedMemory:
+    """Return the memory of the space that owns this one, or the caller's own. Raises NotFoundError."""
+    return _owner_by(call, await call.memory.history(memory_id))
+
+
+def _owner_by(call: Call, history: list[Event]) -> AuthorizedMemory:
+    space_id = space_of(history[-1].userid) if history else None
+    return call.memory if space_id is None else call.memory.for_space(space_id)
 
 
 def _versions(history: list[Event]) -> list[Version]:
