@@ -166,6 +166,14 @@ class LocalMemory(Memory):
         """Return the memory of a space that the user is a member of, in the same engine."""
         return LocalMemory(self.keeps, in_space(self.scope, named_space(space_id)))
 
+    async def export_space_lines(self, space_id: str) -> list[str]:
+        """Return everything in a space, and its members, as JSON lines. For curators."""
+        from keeps.memory.spaces.service import SpaceService
+        from keeps.memory.transfer.service import TransferService
+
+        owner = await self.keeps.service(SpaceService).exported(self.scope, named_space(space_id))
+        return [line.rstrip("\n") async for line in self.keeps.service(TransferService).export_owner(owner)]
+
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> AsyncIterator[Event]:
@@ -173,8 +181,10 @@ class LocalMemory(Memory):
 
         None is lost or repeated: store the `sequence` of the last one you handled, and subscribe after it.
         """
+        from keeps.memory.spaces.service import SpaceService
         from keeps.store.events.service import EventService
 
+        await self.keeps.service(SpaceService).enter(self.scope, writes=False)
         start = None if after is None else position_of(after)
         events = self.keeps.service(EventService).subscribe(
             self.scope, after=start, types=event_types(types), kinds=memory_kinds(kinds)
@@ -196,8 +206,10 @@ class LocalMemory(Memory):
             return await self.keeps.handlers[endpoint](self.scope, params, body)
 
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
+        from keeps.memory.spaces.service import SpaceService
         from keeps.sources.documents.service import DocumentService
 
+        await self.keeps.service(SpaceService).enter(self.scope, writes=True)
         return await self.keeps.service(DocumentService).add(
             self.scope, file.fileno(), name, new, media_type=media_type
         )

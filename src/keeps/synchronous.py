@@ -133,6 +133,10 @@ class Memory(AnyMemory):
         other._memory = self._memory.for_space(space_id)
         return other
 
+    def export_space_lines(self, space_id: str) -> list[str]:
+        """Return everything in a space, and its members, as JSON lines. For curators."""
+        return self._run(lambda: self._memory.export_space_lines(space_id))
+
     def warm(self) -> None:
         """Load the models now, which otherwise takes one to three seconds of the first recall or context."""
         self._run(self._memory.keeps.warm)

@@ -17,6 +17,7 @@ import pytest
 
 from keeps.base.clock import new_id, utc_now
 from keeps.base.scope import Scope
+from keeps.doors.server.custom_routes import CUSTOM_ENDPOINTS
 from keeps.doors.server.openapi import openapi_document
 from keeps.engine import Keeps
 from keeps.memory.indexing.service import Indexer
@@ -30,6 +31,7 @@ from keeps.sources.databases.targets import Target
 from keeps.store.access.keys import KeyService
 from keeps.store.db.session import Tx
 from keeps.store.webhooks.service import WebhookService
+from keeps_client.endpoints import ENDPOINTS
 from keeps_client.models import NewDatabase, NewTranscriptEntry, NewWebhook, QueryAudit, RequestDetail
 from tests.serving import token
 from tests.writing import in_write
@@ -267,6 +269,7 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/spaces/{space_id}": ({}, HIDDEN, True),
     "patch /v1/spaces/{space_id}": ({"json": {"title": "defaced"}}, HIDDEN, True),
     "delete /v1/spaces/{space_id}": ({}, HIDDEN, True),
+    "get /v1/spaces/{space_id}/export": ({}, HIDDEN, True),
     "put /v1/spaces/{space_id}/members/{member_type}/{member_id}": ({"json": {"role": "curator"}}, HIDDEN, True),
     "delete /v1/spaces/{space_id}/members/{member_type}/{member_id}": ({}, HIDDEN, True),
     "get /v1/admin/spaces": ({}, OWN, True),
@@ -524,25 +527,94 @@ async def test_strangers_get_nothing_in_a_space_and_change_nothing(
         connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
         before = await rows_of_vault(connection, tenant)
         asked = 0
-        for name, (request, _, shared) in ROUTES.items():
+        for name, (request, _, _) in ROUTES.items():
             method, path = name.split(" ")
             for who, user in ((tenant, "fred"), (tenant, "bob"), (f"other-{tenant}", "alice-the-owner")):
                 for role in ROLES:
-                    if (shared or path.startswith("/v1/spaces")) and role == "admin" and who == tenant:
-                        continue
                     headers = {"Authorization": f"Bearer {token(who, user, role)}", "X-Space-ID": "vault"}
                     url = secured_url + path.format(**ids)
                     async with http.request(method, url, **_with(filled(request, ids), headers)) as answer:
-                        stream = path.endswith("/stream") and answer.status == 200
-                        text = (await answer.content.readany()).decode() if stream else await answer.text()
+                        text = await answer.text()
                         what = f"{name} as {role} {user} of {who}: {answer.status} {text[:200]}"
-                        assert answer.status in {403, 404, 422} or stream or (answer.status, text) == (200, ""), what
+                        managing = "/admin/" in path or path.startswith("/v1/spaces")
+                        assert answer.status in ({403, 422} if managing else {403, 404}), what
                         assert MARK in json.dumps(request) or MARK not in text, what
                         asked += 1
     after = await rows_of_vault(connection, tenant)
     await connection.close()
     assert after == before
     print(f"{len(ROUTES)} routes, {asked} requests into a space by strangers")
+
+
+async def test_readers_of_a_space_change_nothing(
+    keeps: Keeps, secured_url: str, alices: dict[str, str], server: Any
+) -> None:
+    """Every route that writes, with the space in X-Space-ID; and those of spaces, without it."""
+    tenant = alices["tenant_id"]
+    alice = keeps.memory(Scope(tenant, "alice-the-owner"))
+    await alice.set_space_member("vault", "rita", "reader")
+    vault = alice.for_space("vault")
+    memory = await vault.remember(f"The vault holds {MARK}.", namespace="n", key="only-alices")
+    await vault.store("vaults", {"secret": MARK}, "vaults")
+    await keeps.service(Indexer).settle(vault.scope)
+    ids = {**alices, "plan_id": "vaults", "key": "vaults", "memory_id": str(memory.memory_id)}
+    writing = {f"{each.verb.lower()} {each.path}" for each in (*ENDPOINTS, *CUSTOM_ENDPOINTS) if each.role != "reader"}
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    before = await rows_of_vault(connection, tenant)
+    async with aiohttp.ClientSession() as http:
+        for name, (request, _, _) in ROUTES.items():
+            method, path = name.split(" ")
+            manages = path.startswith("/v1/spaces/")
+            for within in (True, False) if manages else (True,) if name in writing else ():
+                headers = {"Authorization": f"Bearer {token(tenant, 'rita')}"} | (
+                    {"X-Space-ID": "vault"} if within else {}
+                )
+                sent = _with(filled(request, ids), headers)
+                async with http.request(method, secured_url + path.format(**ids), **sent) as answer:
+                    what = f"{name}: {answer.status} {(await answer.text())[:200]}"
+                    right = {403, 422} if within else {200} if name == "get /v1/spaces/{space_id}" else {403}
+                    assert answer.status in right, what
+    after = await rows_of_vault(connection, tenant)
+    await connection.close()
+    assert after == before
+
+
+@pytest.mark.parametrize("user", ["fred", "bob"])
+async def test_users_of_one_tenant_cannot_manage_a_space_of_others(
+    keeps: Keeps, secured_url: str, alices: dict[str, str], server: Any, user: str
+) -> None:
+    """Without X-Space-ID: a former curator, and one who never was a member."""
+    alice = keeps.memory(Scope(alices["tenant_id"], "alice-the-owner"))
+    await alice.set_space_member("vault", "fred", "curator")
+    await alice.remove_space_member("vault", "fred")
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    before = await rows_of_vault(connection, alices["tenant_id"])
+    async with aiohttp.ClientSession() as http:
+        for name, (request, _, _) in ROUTES.items():
+            method, path = name.split(" ")
+            if not path.startswith("/v1/spaces/"):
+                continue
+            for member_id in (alices["member_id"], user):
+                ids = {**alices, "member_id": member_id}
+                headers = {"Authorization": f"Bearer {token(ids['tenant_id'], user)}"}
+                async with http.request(method, secured_url + path.format(**ids), **_with(request, headers)) as answer:
+                    text = await answer.text()
+                    assert answer.status == 404, f"{name}: {answer.status} {text}"
+                    assert MARK not in text
+    after = await rows_of_vault(connection, alices["tenant_id"])
+    await connection.close()
+    assert after == before
+
+
+@pytest.mark.xfail(strict=True, reason="keeps.redact_plan_events and the replay of plan state name a plan, no owner")
+async def test_clearing_a_plan_leaves_the_log_of_a_space(keeps: Keeps, tenant: str) -> None:
+    alice = keeps.memory(Scope(tenant, "alice", roles=frozenset({"admin"})))
+    await alice.create_space("vault")
+    await alice.for_space("vault").store("key", MARK, "plan")
+    await keeps.memory(Scope(tenant, "bob")).delete_plan_state("plan")
+    events = await alice.for_space("vault").events(types=["plan.state.*"])
+    assert [event.data.get("value") for event in events] == [MARK]
+    assert (await alice.admin.verify_events()).equal
 
 
 async def rows_of_vault(connection: asyncpg.Connection, tenant: str) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import builtins
+from abc import abstractmethod
 from datetime import datetime
 from uuid import UUID
 
@@ -51,6 +52,10 @@ class Spaces(Doing):
     def erase_space(self, space_id: str) -> ErasureReceipt:
         """Erase everything in a space, also in the log. For curators."""
         return self._do(ERASE_SPACE, space_id=space_id)
+
+    @abstractmethod
+    def export_space_lines(self, space_id: str) -> builtins.list[str]:
+        """Return everything in a space, and its members, as JSON lines. For curators."""
 
     def set_space_member(
         self,

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from keeps_client._requests import (
     RATE_WAIT_SECONDS,
+    Answer,
     Call,
     EventStreamParser,
     answer_of,
@@ -49,11 +50,7 @@ class HttpAdmin(Admin):
     async def export_lines(self, *, user_id: str | None = None, tenant_id: str | None = None) -> list[str]:
         """Return the tenant's data, or one user's, as JSON lines."""
         place = ("admin", "export") if tenant_id is None else ("admin", "tenants", tenant_id, "export")
-        answer = await self._transport.send(call("GET", *place, query={"user_id": user_id}))
-        if answer.status >= 400:
-            raise error_of(answer)
-        # Not splitlines: a text may hold other line separators, such as U+2028, which JSON does not escape.
-        return [line for line in answer.body.decode().split("\n") if line]
+        return _lines_of(await self._transport.send(call("GET", *place, query={"user_id": user_id})))
 
     async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines with their ids, in pieces of limited size; existing data stays as it is.
@@ -168,6 +165,10 @@ class MemoryClient(Memory, ContextKind):
         other._admin = HttpAdmin(other._transport)
         return other
 
+    async def export_space_lines(self, space_id: str) -> list[str]:
+        """Return everything in a space, and its members, as JSON lines. For curators."""
+        return _lines_of(await self._transport.send(call("GET", "spaces", named_space(space_id), "export")))
+
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.close()
@@ -210,6 +211,14 @@ class MemoryClient(Memory, ContextKind):
 
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
         return receipt_of(await self._transport.send(upload_of(file, name, new, media_type)))
+
+
+def _lines_of(answer: Answer) -> list[str]:
+    """Return the lines of an export. Raises its error."""
+    if answer.status >= 400:
+        raise error_of(answer)
+    # Not splitlines: a text may hold other line separators, such as U+2028, which JSON does not escape.
+    return [line for line in answer.body.decode().split("\n") if line]
 
 
 def _of_user(headers: Mapping[str, str], user_id: str | None) -> tuple[dict[str, str], str]:

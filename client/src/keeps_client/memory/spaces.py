@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from abc import abstractmethod
 from datetime import datetime
 from uuid import UUID
 
@@ -50,6 +51,10 @@ class Spaces(Doing):
     async def erase_space(self, space_id: str) -> ErasureReceipt:
         """Erase everything in a space, also in the log. For curators."""
         return await self._do(ERASE_SPACE, space_id=space_id)
+
+    @abstractmethod
+    async def export_space_lines(self, space_id: str) -> builtins.list[str]:
+        """Return everything in a space, and its members, as JSON lines. For curators."""
 
     async def set_space_member(
         self,

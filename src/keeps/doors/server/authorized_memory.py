@@ -51,6 +51,10 @@ class AuthorizedMemory(LocalMemory):
         """Return the memory of a space, with the same roles, rate and limits."""
         return AuthorizedMemory(self.keeps, in_space(self.scope, named_space(space_id)), self._rates, self._limits)
 
+    async def export_space_lines(self, space_id: str) -> list[str]:
+        await admit(self._rates, self.scope, "reader", reads=True)
+        return await super().export_space_lines(space_id)
+
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> AsyncIterator[Event]:

@@ -18,9 +18,12 @@ from keeps.base.text.json_parts import JsonParts
 from keeps.doors.server.bodies import buffered_body, check_charset, uploading
 from keeps.doors.server.event_stream import EventStream
 from keeps.doors.server.parameters import Finding, validation_error
-from keeps.doors.server.routes import Call, Operation, response_of, route_of
+from keeps.doors.server.routes import Call, Operation, Respond, response_of, route_of
+from keeps.memory.spaces.entering import check_entry
+from keeps.memory.spaces.service import SpaceService
 from keeps.memory.transfer.service import TransferService
 from keeps.sources.documents.service import DocumentService
+from keeps.store.access.limits import check_grant
 from keeps.store.access.part import scope_of_tenant
 from keeps.store.events.service import EventService, split_names
 from keeps_client.checked import validated
@@ -29,6 +32,7 @@ from keeps_client.errors import UnavailableError, ValidationFailedError
 from keeps_client.models import DocumentReceipt, ImportSummary, NewDocument
 from keeps_client.models.common import Id, Wire
 from keeps_client.models.events import Names
+from keeps_client.models.spaces import SpaceId
 from keeps_client.uploads import PATH as UPLOADS
 from keeps_client.validation import event_types, memory_kinds
 
@@ -97,6 +101,16 @@ EXPORT_TENANT = Endpoint(
     str,
     _EXPORT_TENANT_DOC,
     TenantExportParams,
+)
+EXPORT_SPACE = Endpoint(
+    "export_space",
+    "GET",
+    "/v1/spaces/{space_id}/export",
+    "reader",
+    "spaces",
+    str,
+    "Export a space with its members as JSON lines, which an administrator can import. For curators.",
+    SpaceId,
 )
 IMPORT_DATA = Endpoint(
     "import_data", "POST", "/v1/admin/import", "admin", "administration", ImportSummary, _IMPORT_DOC, ImportParams
@@ -170,6 +184,11 @@ def _exported(call: Call, scope: Scope) -> Response:
     return StreamingResponse(call.keeps.service(TransferService).export(scope, user_id), media_type=JSON_LINES[0])
 
 
+async def export_space(call: Call) -> Response:
+    owner = await call.keeps.service(SpaceService).exported(call.scope, call.params.space_id)
+    return StreamingResponse(call.keeps.service(TransferService).export_owner(owner), media_type=JSON_LINES[0])
+
+
 async def import_data(call: Call) -> Response:
     kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in JSON_LINES:
@@ -180,11 +199,23 @@ async def import_data(call: Call) -> Response:
     return response_of(IMPORT_DATA, summary)
 
 
+def _in_spaces(respond: Respond) -> Respond:
+    """Return a response that first checks the limits of a caller, and the membership in a space."""
+
+    async def checked(call: Call) -> Response:
+        check_grant(call.scope, call.endpoint, None)
+        await check_entry(call.keeps.service(SpaceService), call.scope, call.endpoint)
+        return await respond(call)
+
+    return checked
+
+
 CUSTOM_ROUTES = (
-    route_of(Operation(STREAM_EVENTS, stream_events)),
-    route_of(Operation(ADD_DOCUMENT, add_document, reads_body=True)),
-    route_of(Operation(EXPORT, export)),
-    route_of(Operation(EXPORT_TENANT, export_tenant)),
-    route_of(Operation(IMPORT_DATA, import_data, reads_body=True)),
+    route_of(Operation(STREAM_EVENTS, _in_spaces(stream_events))),
+    route_of(Operation(ADD_DOCUMENT, _in_spaces(add_document), reads_body=True)),
+    route_of(Operation(EXPORT, _in_spaces(export))),
+    route_of(Operation(EXPORT_TENANT, _in_spaces(export_tenant))),
+    route_of(Operation(EXPORT_SPACE, _in_spaces(export_space))),
+    route_of(Operation(IMPORT_DATA, _in_spaces(import_data), reads_body=True)),
 )
-CUSTOM_ENDPOINTS = (STREAM_EVENTS, ADD_DOCUMENT, EXPORT, EXPORT_TENANT, IMPORT_DATA)
+CUSTOM_ENDPOINTS = (STREAM_EVENTS, ADD_DOCUMENT, EXPORT, EXPORT_TENANT, EXPORT_SPACE, IMPORT_DATA)

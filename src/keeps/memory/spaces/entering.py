@@ -11,6 +11,7 @@ from keeps.base.space_bodies import ITEMS, private
 from keeps.memory.spaces.service import SpaceService
 from keeps.part import EndpointHandler, Handler
 from keeps.store.access.limits import check_grant
+from keeps_client.endpoint import Endpoint
 from keeps_client.errors import ValidationFailedError
 
 
@@ -25,15 +26,24 @@ def in_spaces(spaces: SpaceService, served: EndpointHandler) -> Handler:
         if isinstance(body, BaseModel):
             scope, body = _entered(scope, body)
         check_grant(scope, endpoint, body)
-        if scope.space_id is None or scope.acting_user is None:
-            return await handler(scope, params, body)
-        if endpoint.tag == "administration":
-            raise ValidationFailedError("administration is outside spaces: leave out X-Space-ID, or for_space()")
-        if endpoint.tag != "spaces":
-            await spaces.check(scope, writes=endpoint.role != "reader")
-        return await handler(scope, params, private(body) if isinstance(body, BaseModel) else body)
+        await check_entry(spaces, scope, endpoint)
+        in_space = scope.space_id is not None and scope.acting_user is not None
+        return await handler(scope, params, private(body) if in_space and isinstance(body, BaseModel) else body)
 
     return handle
+
+
+async def check_entry(spaces: SpaceService, scope: Scope, endpoint: Endpoint[Any, Any, Any]) -> None:
+    """Raise NotFoundError or ForbiddenError if a caller may not run an operation in the space of the scope.
+
+    Raises ValidationFailedError for an operation that has no meaning in a space. Outside spaces nothing is checked.
+    """
+    if scope.space_id is None or scope.acting_user is None:
+        return
+    if endpoint.path.startswith("/v1/admin/"):
+        raise ValidationFailedError("administration is outside spaces: leave out X-Space-ID, or for_space()")
+    if endpoint.tag != "spaces":
+        await spaces.enter(scope, writes=endpoint.role != "reader")
 
 
 def _entered(scope: Scope, body: BaseModel) -> tuple[Scope, BaseModel]:

@@ -72,11 +72,14 @@ SELECT EXISTS (SELECT FROM keeps.space_members
                  AND (member_type, member_id) <> ($3, $4)) AS others
 
 -- name: export_spaces
-SELECT space_id, user_id, title, created_at, archived_at FROM keeps.spaces
+-- The space whose rows the user of the transaction owns. $3: position
+SELECT space_id, to_jsonb(spaces) AS row FROM keeps.spaces
 WHERE tenant_id = $1 AND user_id = $2 AND space_id > $3 ORDER BY space_id LIMIT 100
 
 -- name: export_members
-SELECT space_id, $2::text AS user_id, member_type, member_id, role, added_at, expires_at FROM keeps.space_members
+-- A page of its members after $3, $4, each with the user id of the space.
+SELECT member_type, member_id, to_jsonb(held) || jsonb_build_object('user_id', $2::text) AS row
+FROM keeps.space_members AS held
 WHERE tenant_id = $1 AND '(space) ' || space_id = $2 AND (member_type, member_id) > ($3, $4)
 ORDER BY member_type, member_id LIMIT 100
 

@@ -11,7 +11,7 @@ from keeps.base.clock import Clock
 from keeps.base.scope import Scope, check_id, in_space, space_owner
 from keeps.memory.spaces import store
 from keeps.memory.transfer.erasure import TenantService
-from keeps.store.access.roles import allows
+from keeps.store.access.roles import permits
 from keeps.store.db.answers import Answer, StoredAnswer, plain
 from keeps.store.db.session import Database, Tx
 from keeps.store.tenants.service import Introducer
@@ -38,8 +38,10 @@ class SpaceService:
         self._tenants = tenants
         self._clock = clock
 
-    async def check(self, scope: Scope, *, writes: bool) -> None:
-        """Raise NotFoundError or ForbiddenError if the user may not read, or write, the space of the scope."""
+    async def enter(self, scope: Scope, *, writes: bool) -> None:
+        """Raise NotFoundError or ForbiddenError if the user may not read, or write, the space of the scope, if any."""
+        if scope.space_id is None or scope.acting_user is None:
+            return
         async with self._database.scoped(scope) as tx:
             await _check(tx, str(scope.space_id), writes=writes)
 
@@ -74,7 +76,7 @@ class SpaceService:
     async def get(self, scope: Scope, space_id: str) -> SpaceDetail:
         """Return a space with its members. Raises NotFoundError unless the user is one."""
         async with self._database.scoped(self._managing(scope, space_id)) as tx:
-            space = await _space(tx, space_id)
+            space = await _space(tx, space_id, scope)
             return SpaceDetail(**space.model_dump(), member_list=tuple(await store.members(tx, space_id)))
 
     async def update(self, scope: Scope, space_id: str, change: SpaceChange) -> Space:
@@ -90,7 +92,7 @@ class SpaceService:
                     archived_at = (archived_at or now) if change.archived else None
                 title = change.title if "title" in change.model_fields_set else stored.title
                 await store.change(tx, space_id, title, archived_at, now)
-                write.result = await _space(tx, space_id)
+                write.result = await _space(tx, space_id, scope)
         return write.result
 
     async def erase(self, scope: Scope, space_id: str) -> ErasureReceipt:
@@ -98,6 +100,13 @@ class SpaceService:
         async with self._database.scoped(self._managing(scope, space_id)) as tx:
             await _check_manages(tx, space_id)
         return await self._tenants.erase_user(Scope(scope.tenant_id), space_owner(space_id))
+
+    async def exported(self, scope: Scope, space_id: str) -> Scope:
+        """Return the scope in which the caller exports a space. Raises NotFoundError, ForbiddenError."""
+        managing = self._managing(scope, space_id)
+        async with self._database.scoped(managing) as tx:
+            await _check_manages(tx, space_id)
+        return managing
 
     async def set_member(
         self, scope: Scope, space_id: str, member_type: MemberType, member_id: str, membership: Membership
@@ -163,13 +172,14 @@ class SpaceService:
     def _managing(scope: Scope, space_id: str) -> Scope:
         """Return the scope in which the caller manages a space: an administrator acts as the space itself."""
         _check_outside(scope)
-        if allows(scope.roles, "admin") and not scope.agent_bound:
+        if permits(scope, "admin"):
             return Scope(scope.tenant_id, space_owner(space_id))
         return in_space(scope, space_id)
 
 
-async def _space(tx: Tx, space_id: str) -> Space:
-    space = await store.get(tx, space_id)
+async def _space(tx: Tx, space_id: str, scope: Scope | None = None) -> Space:
+    """Return a space with the role of the caller, who may act as the space itself."""
+    space = await store.get(tx, space_id, scope or tx.scope)
     if space is None:
         raise _unknown(space_id)
     return space

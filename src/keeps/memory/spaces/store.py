@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 
 from keeps.base.clock import new_id
+from keeps.base.scope import Scope
 from keeps.base.scope import space_owner as space_owner
 from keeps.store.db.session import Row, Tx
 from keeps.store.db.statements import Statements
@@ -29,8 +30,8 @@ async def access(tx: Tx) -> tuple[bool, bool, bool]:
     return row["reads"], row["writes"], row["manages"]
 
 
-async def get(tx: Tx, space_id: str) -> Space | None:
-    scope = tx.scope
+async def get(tx: Tx, space_id: str, scope: Scope) -> Space | None:
+    """Return a space with the role that the caller of the scope has in it."""
     row = await tx.fetch_row(QUERIES["space_get"], scope.tenant_id, space_id, scope.acting, scope.bound_agent)
     return None if row is None else Space(**dict(row))
 

@@ -54,20 +54,24 @@ class TransferService:
 
     async def export(self, scope: Scope, user_id: str | None = None) -> AsyncIterator[str]:
         """Yield the lines of one user, or of all users of the scope's tenant."""
-        for each in [user_id] if user_id is not None else await self.users(scope):
-            owner = Scope(scope.tenant_id, each)
-            for kind, export in self._exports.items():
-                position = export.first
-                while rows := await self._read(owner, export.page, *position.values()):
-                    made = 0
-                    for row in rows:
-                        line = _line(kind, row)
-                        made += len(line)
-                        if made > _STEP_CHARACTERS:
-                            made = 0
-                            await asyncio.sleep(0)
-                        yield line
-                    position = {name: rows[-1][name] for name in export.first}
+        for owner_id in [user_id] if user_id is not None else await self.users(scope):
+            async for line in self.export_owner(Scope(scope.tenant_id, owner_id)):
+                yield line
+
+    async def export_owner(self, owner: Scope) -> AsyncIterator[str]:
+        """Yield the lines of what the owner of a scope has: a user, or a space that the acting user may read."""
+        for kind, export in self._exports.items():
+            position = export.first
+            while rows := await self._read(owner, export.page, *position.values()):
+                made = 0
+                for row in rows:
+                    line = _line(kind, row)
+                    made += len(line)
+                    if made > _STEP_CHARACTERS:
+                        made = 0
+                        await asyncio.sleep(0)
+                    yield line
+                position = {name: rows[-1][name] for name in export.first}
 
     async def users(self, scope: Scope, after: str = "", limit: int | None = None) -> list[str]:
         """Return the users of the scope's tenant by id, from `after` on."""

@@ -49,7 +49,7 @@ class Feed:
 
         Use it as `async with`. Raises RateLimitedError when there are too many.
         """
-        who = (scope.tenant_id, scope.user_id)
+        who = (scope.tenant_id, scope.acting)
         if len(self._open) >= MAX_SUBSCRIPTIONS:
             raise RateLimitedError(
                 f"this server already has {MAX_SUBSCRIPTIONS:,} subscriptions", retry_after_seconds=5
@@ -59,7 +59,7 @@ class Feed:
             raise RateLimitedError(
                 f"a tenant has at most {MAX_OF_A_TENANT} subscriptions at once", retry_after_seconds=5
             )
-        if [(other.tenant_id, other.user_id) for other in scopes].count(who) >= MAX_OF_A_USER:
+        if [(other.tenant_id, other.acting) for other in scopes].count(who) >= MAX_OF_A_USER:
             raise RateLimitedError(f"a user has at most {MAX_OF_A_USER} subscriptions at once", retry_after_seconds=5)
         return Subscription(self, self._database, scope, after, types, kinds)
 
