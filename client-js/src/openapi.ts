@@ -1013,6 +1013,122 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/spaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Spaces
+         * @description List the spaces that the caller is a member of, by id. `after`: the last space of the previous page.
+         */
+        get: operations["get /v1/spaces"];
+        put?: never;
+        /**
+         * Create Space
+         * @description Create a space. The caller becomes its first curator.
+         */
+        post: operations["post /v1/spaces"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/spaces/{space_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Space
+         * @description Return a space with its members, for members.
+         */
+        get: operations["get /v1/spaces/{space_id}"];
+        put?: never;
+        post?: never;
+        /**
+         * Erase Space
+         * @description Erase a space: rows, vectors, state, and the contents of events. Returns a counted receipt. For curators.
+         */
+        delete: operations["delete /v1/spaces/{space_id}"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Space
+         * @description Change the title, or archive the space: then it can be read and not written. For curators.
+         */
+        patch: operations["patch /v1/spaces/{space_id}"];
+        trace?: never;
+    };
+    "/v1/spaces/{space_id}/members/{member_type}/{member_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set Space Member
+         * @description Add a member, or change the role of one. For curators.
+         */
+        put: operations["put /v1/spaces/{space_id}/members/{member_type}/{member_id}"];
+        post?: never;
+        /**
+         * Remove Space Member
+         * @description Remove a member, who sees nothing of the space from then on. For curators; anyone may remove themselves.
+         */
+        delete: operations["delete /v1/spaces/{space_id}/members/{member_type}/{member_id}"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memories/{memory_id}/readers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Readers
+         * @description Return who may read a memory, and why. Administrators also see the keys that can.
+         */
+        get: operations["get /v1/memories/{memory_id}/readers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/spaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tenant Spaces
+         * @description List all spaces of the tenant by id. `after`: the last space of the previous page.
+         */
+        get: operations["get /v1/admin/spaces"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/transcripts/{app}": {
         parameters: {
             query?: never;
@@ -1776,7 +1892,7 @@ export interface paths {
         };
         /**
          * Verify Events
-         * @description Compare the tenant's rows with its events, byte by byte.
+         * @description Compare the tenant's rows with its events, byte by byte, and verify the chain of its log.
          */
         get: operations["get /v1/admin/events/verify"];
         put?: never;
@@ -1905,6 +2021,86 @@ export interface paths {
          * @description Send the dead letters again, and all events after the first of them.
          */
         post: operations["post /v1/admin/webhooks/{webhook_id}/retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/events/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Event Links
+         * @description List the chain of the tenant's log after a number: hashes, and with `contents` what they are made of. Large events shorten the page; continue until it is empty.
+         */
+        get: operations["get /v1/admin/events/links"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/events/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify Chain
+         * @description Verify the chain of the tenant's log, and that it contains anchors that were written earlier.
+         */
+        post: operations["post /v1/admin/events/chain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/events/head": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Chain Head
+         * @description Return the head of the tenant's chain, to be written outside of the database.
+         */
+        get: operations["get /v1/admin/events/head"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/certificates/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Certificate Key
+         * @description Return the public key that signs certificates of erasures.
+         */
+        get: operations["get /v1/admin/certificates/key"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2513,6 +2709,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/spaces/{space_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Space
+         * @description Export a space with its members as JSON lines, which an administrator can import. For curators.
+         */
+        get: operations["get /v1/spaces/{space_id}/export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/import": {
         parameters: {
             query?: never;
@@ -2539,6 +2755,19 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description The head of a tenant's chain at a time: the number and hash of its newest event.
+         *
+         *     `timestamp_response`: the answer of an RFC 3161 time stamp authority about the line without it, in base64.
+         */
+        Anchor: {
+            tenant_id: string;
+            sequence: number;
+            hash: string;
+            /** Format: date-time */
+            time: string;
+            timestamp_response?: string | null;
+        };
         /** @description An app's state outside its transcripts: of the user, and of all users. */
         AppState: {
             app: string;
@@ -2635,6 +2864,47 @@ export interface components {
             events: components["schemas"]["Event"][];
             operations: components["schemas"]["Operation"][];
         };
+        /** @description A signed statement about an erasure. `signature`: Ed25519 over the bytes of `statement`; both in base64. */
+        Certificate: {
+            statement: string;
+            key: string;
+            signature: string;
+        };
+        /** @description The public key of this installation, in base64, which signs its certificates. */
+        CertificateKey: {
+            key: string;
+        };
+        /** @description The first event at which a chain is broken. */
+        ChainBreak: {
+            sequence: number;
+            /** @enum {string} */
+            problem: "missing" | "not linked" | "outside the chain" | "contents changed" | "contents removed without a record" | "head differs" | "removed without a record" | "kept events differ" | "anchor differs" | "older than an anchor";
+        };
+        /** @description Anchors that the chain must contain. Those of other tenants are ignored. */
+        ChainQuery: {
+            anchors: components["schemas"]["Anchor"][];
+        };
+        /**
+         * @description The result of verifying a tenant's chain.
+         *
+         *     `first`: the first event of the chain that is stored; `hash`: of the event `last`; `older`: events from before the
+         *     chain; `redacted`: events whose contents were erased; `retired_through`: up to here, retention keeps some events
+         *     only; `anchors`: confirmed ones; `anchors_retired`: anchors whose event is no longer stored.
+         */
+        ChainVerification: {
+            tenant_id: string;
+            intact: boolean;
+            first: number | null;
+            last: number;
+            hash: string | null;
+            events: number;
+            older: number;
+            redacted: number;
+            retired_through: number;
+            anchors: number;
+            anchors_retired: number;
+            broken?: components["schemas"]["ChainBreak"] | null;
+        };
         /**
          * @description The place of a passage: characters `start` to `end` of the document's text. `page`: the page on which the
          *     answering sentence begins.
@@ -2662,7 +2932,7 @@ export interface components {
         /**
          * @description A question, its conversation, and the token budget of the context.
          *
-         *     `timezone`: "yesterday" is the day before today there; KEEPS_TIMEZONE if not given.
+         *     `spaces`: as in a recall. `timezone`: "yesterday" is the day before today there; KEEPS_TIMEZONE if not given.
          */
         ContextRequest: {
             query: string;
@@ -2671,6 +2941,7 @@ export interface components {
             budget_tokens?: number;
             min_relevance?: number | null;
             agent_id?: string | null;
+            spaces?: string[] | null;
             sections?: ("session" | "long_term" | "temporal" | "conversations" | "activity" | "skills" | "knowledge" | "documents")[] | null;
             /** @description Where the user lives, such as Europe/Berlin, or a UTC offset such as +02:00 */
             timezone?: string | null;
@@ -2996,7 +3267,11 @@ export interface components {
             score?: number | null;
             similarity?: number | null;
         };
-        /** @description The result of an erasure: removed rows by table, and `remaining`, counted afterwards. */
+        /**
+         * @description The result of an erasure: removed rows by table, and `remaining`, counted afterwards.
+         *
+         *     `certificate`: a signed statement of it, where the installation has a key to sign with.
+         */
         ErasureReceipt: {
             tenant_id: string;
             user_id?: string | null;
@@ -3010,6 +3285,7 @@ export interface components {
             complete: boolean;
             /** Format: date-time */
             erased_at: string;
+            certificate?: components["schemas"]["Certificate"] | null;
         };
         /** @description One thing that happened. `sequence` counts up within a tenant, in the order of commits, without gaps. */
         Event: {
@@ -3036,8 +3312,40 @@ export interface components {
             tenantid: string;
             userid: string;
             agentid?: string | null;
+            actorid?: string | null;
             sequence: number;
             traceparent?: string | null;
+        };
+        /** @description What redaction can change of an event. `data` is its JSON as PostgreSQL writes it, since the text is hashed. */
+        EventContents: {
+            salt: string;
+            subject: string;
+            user_id: string;
+            agent_id: string | null;
+            visibility: string;
+            traceparent: string | null;
+            data: string;
+        };
+        /**
+         * @description An event of the chain. Hashes are hexadecimal; without `previous_hash` it is older than the chain.
+         *
+         *     `contents_hash` is the hash of the contents as they were written; those of a redacted event are gone.
+         */
+        EventLink: {
+            tenant_id: string;
+            sequence: number;
+            /** Format: uuid */
+            event_id: string;
+            type: string;
+            source: string;
+            /** Format: date-time */
+            time: string;
+            /** Format: date-time */
+            recorded_at: string;
+            contents_hash: string | null;
+            previous_hash: string | null;
+            redacted: boolean;
+            contents?: components["schemas"]["EventContents"] | null;
         };
         /**
          * @description A memory that another one came from.
@@ -3280,6 +3588,7 @@ export interface components {
             user_id?: string | null;
             agent_id?: string | null;
             roles: ("reader" | "writer" | "admin" | "operator")[];
+            limits?: components["schemas"]["KeyLimits"] | null;
             hint: string;
             created_by: string;
             /** Format: date-time */
@@ -3287,6 +3596,19 @@ export interface components {
             expires_at?: string | null;
             last_used_at?: string | null;
             revoked_at?: string | null;
+        };
+        /**
+         * @description The limits of a key beside its roles. The database enforces them.
+         *
+         *     `access`: "read" stores nothing; "append" adds memories and sees nothing. `spaces`: works in these spaces only, as
+         *     far as its user is a member. `namespaces`, `kinds`: sees and stores only memories with one of these, and nothing
+         *     else.
+         */
+        KeyLimits: {
+            access?: ("read" | "append") | null;
+            spaces?: string[] | null;
+            namespaces?: string[] | null;
+            kinds?: ("semantic" | "episodic" | "procedural")[] | null;
         };
         /** @description The number of changed keys. */
         KeysChanged: {
@@ -3433,6 +3755,7 @@ export interface components {
             user_id?: string | null;
             agent_id?: string | null;
             roles: ("reader" | "writer" | "admin" | "operator")[];
+            limits?: components["schemas"]["KeyLimits"] | null;
             hint: string;
             created_by: string;
             /** Format: date-time */
@@ -3461,6 +3784,12 @@ export interface components {
             created_at: string;
             failures: number;
             secret: string;
+        };
+        /** @description The role of a member, and when it ends. */
+        Membership: {
+            /** @enum {string} */
+            role: "reader" | "writer" | "curator";
+            expires_at?: string | null;
         };
         /**
          * @description One durable row: the content, its owner, the time it is true, and its lifetime.
@@ -3537,6 +3866,19 @@ export interface components {
             valid_to?: string | null;
             trigger_condition?: string | null;
             procedure_type?: ("system_prompt" | "few_shot_example") | null;
+        };
+        /**
+         * @description Somebody who may read a memory, and why.
+         *
+         *     `reader_type`: a user, an agent (as a member of a space), a key, or the whole tenant. `role` is that in a space.
+         */
+        MemoryReader: {
+            /** @enum {string} */
+            reader_type: "user" | "agent" | "key" | "tenant";
+            reader_id: string;
+            why: string;
+            role?: ("reader" | "writer" | "curator") | null;
+            expires_at?: string | null;
         };
         /** @description A mention of an entity in a memory; `rejected`: a user rejected it. */
         Mention: {
@@ -3634,7 +3976,7 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
         };
-        /** @description Messages of one conversation, in order. */
+        /** @description Messages of one conversation, in order. `space`: the space that owns them, whose members can find them. */
         NewExchange: {
             messages: components["schemas"]["Message"][];
             session_id: string;
@@ -3642,6 +3984,7 @@ export interface components {
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            space?: string | null;
         };
         /** @description An interaction of one agent. Default `agent_id`: the calling agent. */
         NewInteraction: {
@@ -3669,6 +4012,7 @@ export interface components {
              *     ]
              */
             roles?: ("reader" | "writer" | "admin" | "operator")[];
+            limits?: components["schemas"]["KeyLimits"] | null;
             expires_at?: string | null;
         };
         /**
@@ -3709,7 +4053,8 @@ export interface components {
          *
          *     `metadata["speaker"]` names the speaker of an episodic memory and `valid_from` its time: recall searches both.
          *     `importance` is 0.0 to 1.0, estimated from the text by default. `ttl_days` and `expires_at` exclude each other;
-         *     `ttl_days` 0 means no expiry, and removes the expiry of a stored memory with the same text.
+         *     `ttl_days` 0 means no expiry, and removes the expiry of a stored memory with the same text. `space`: the space that
+         *     owns it, whose members can find it.
          */
         NewMemory: {
             content: string;
@@ -3744,6 +4089,7 @@ export interface components {
             trigger_condition?: string | null;
             procedure_type?: ("system_prompt" | "few_shot_example") | null;
             if_version?: number | null;
+            space?: string | null;
         };
         /** @description A memory and an entity. */
         NewMention: {
@@ -3856,6 +4202,11 @@ export interface components {
              * @enum {string}
              */
             visibility?: "private" | "tenant";
+        };
+        /** @description A space to create; the caller becomes its first curator. */
+        NewSpace: {
+            space_id: string;
+            title?: string | null;
         };
         /**
          * @description A task context to store; an existing one is replaced. `sub_tasks`: ids, or objects with `sub_task_id`. With
@@ -4310,7 +4661,9 @@ export interface components {
          * @description One question; the arguments of `recall`.
          *
          *     `scope`: "all" (what this user may see), "own" (only what this user wrote), "shared" (only what others share with
-         *     the tenant), or one tier: "working", "persistent" (the database by words, and other stores), "indexed" (by meaning).
+         *     the tenant or in spaces), or one tier: "working", "persistent" (the database by words, and other stores), "indexed"
+         *     (by meaning).
+         *     `spaces`: of the spaces that the user is a member of, search only these; none with an empty list; all by default.
          *     `providers`: only these; "graph" adds memories that mention the question's entities. `since` and `until` limit
          *     `valid_from`. `as_of`: memories as stored at that time, including those changed or forgotten since; `valid_at`:
          *     memories true at that time, as stored now. `timezone`: the time zone of dates in the question; default:
@@ -4349,6 +4702,7 @@ export interface components {
              * @enum {string}
              */
             scope?: "all" | "own" | "shared" | "working" | "persistent" | "indexed";
+            spaces?: string[] | null;
             providers?: string[] | null;
             include_archived?: boolean | null;
             /** @default false */
@@ -4577,6 +4931,49 @@ export interface components {
         /** @description The name of a source, as the inbox shows it, such as `tool:browser` or `https://example.org`. */
         SourceName: {
             source: string;
+        };
+        /** @description A space. `role`: the role of the caller. `members`: their number; the answer of one space names them, too. */
+        Space: {
+            space_id: string;
+            tenant_id: string;
+            title?: string | null;
+            role?: ("reader" | "writer" | "curator") | null;
+            members: number;
+            /** Format: date-time */
+            created_at: string;
+            archived_at?: string | null;
+        };
+        /** @description The fields of a space to change; others stay. An archived space can be read and not written. */
+        SpaceChange: {
+            title?: string | null;
+            archived?: boolean | null;
+        };
+        /** @description A space with its members. */
+        SpaceDetail: {
+            space_id: string;
+            tenant_id: string;
+            title?: string | null;
+            role?: ("reader" | "writer" | "curator") | null;
+            members: number;
+            /** Format: date-time */
+            created_at: string;
+            archived_at?: string | null;
+            member_list: components["schemas"]["SpaceMember"][];
+        };
+        /**
+         * @description A member: a user, or an agent whose key or token is bound to it.
+         *
+         *     A reader reads; a writer also stores, changes and forgets; a curator also erases, and manages the space.
+         */
+        SpaceMember: {
+            member_id: string;
+            /** @enum {string} */
+            member_type: "user" | "agent";
+            /** @enum {string} */
+            role: "reader" | "writer" | "curator";
+            /** Format: date-time */
+            added_at: string;
+            expires_at?: string | null;
         };
         /** @description The tenant's storage at the end of a day. */
         StorageSample: {
@@ -4836,7 +5233,11 @@ export interface components {
             user_id: string;
             namespaces: string[][];
         };
-        /** @description The result of comparing a tenant's rows with its events, byte by byte. `compared`: rows of each table. */
+        /**
+         * @description The result of comparing a tenant's rows with its events, byte by byte, and of verifying the chain of its log.
+         *
+         *     `equal`: no row differs, and the chain is intact. `compared`: rows of each table.
+         */
         Verification: {
             tenant_id: string;
             equal: boolean;
@@ -4845,6 +5246,7 @@ export interface components {
                 [key: string]: number;
             };
             differences: components["schemas"]["Difference"][];
+            chain: components["schemas"]["ChainVerification"];
         };
         /**
          * @description A webhook as it is listed. `position`: everything up to it is delivered or given up; `failures`: the number given
@@ -4943,6 +5345,7 @@ export interface components {
              * @enum {string}
              */
             scope?: "all" | "own" | "shared" | "working" | "persistent" | "indexed";
+            spaces?: string[] | null;
             providers?: string[] | null;
             include_archived?: boolean | null;
             /** @default false */
@@ -6705,6 +7108,229 @@ export interface operations {
             };
         };
     };
+    "get /v1/spaces": {
+        parameters: {
+            query?: {
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Space"][];
+                };
+            };
+        };
+    };
+    "post /v1/spaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSpace"];
+            };
+        };
+        responses: {
+            /** @description It already existed, or this is the stored answer of an earlier request. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Space"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Space"];
+                };
+            };
+        };
+    };
+    "get /v1/spaces/{space_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpaceDetail"];
+                };
+            };
+        };
+    };
+    "delete /v1/spaces/{space_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasureReceipt"];
+                };
+            };
+        };
+    };
+    "patch /v1/spaces/{space_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SpaceChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Space"];
+                };
+            };
+        };
+    };
+    "put /v1/spaces/{space_id}/members/{member_type}/{member_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+                member_type: "user" | "agent";
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Membership"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpaceMember"];
+                };
+            };
+        };
+    };
+    "delete /v1/spaces/{space_id}/members/{member_type}/{member_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+                member_type: "user" | "agent";
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+        };
+    };
+    "get /v1/memories/{memory_id}/readers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemoryReader"][];
+                };
+            };
+        };
+    };
+    "get /v1/admin/spaces": {
+        parameters: {
+            query?: {
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Space"][];
+                };
+            };
+        };
+    };
     "get /v1/transcripts/{app}": {
         parameters: {
             query?: {
@@ -8110,6 +8736,96 @@ export interface operations {
             };
         };
     };
+    "get /v1/admin/events/links": {
+        parameters: {
+            query?: {
+                /** @description The number of an event. */
+                after?: number;
+                limit?: number;
+                /** @description With the contents of the events of all users. */
+                contents?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventLink"][];
+                };
+            };
+        };
+    };
+    "post /v1/admin/events/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChainQuery"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChainVerification"];
+                };
+            };
+        };
+    };
+    "get /v1/admin/events/head": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Anchor"];
+                };
+            };
+        };
+    };
+    "get /v1/admin/certificates/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CertificateKey"];
+                };
+            };
+        };
+    };
     "get /v1/operations": {
         parameters: {
             query?: {
@@ -8906,6 +9622,28 @@ export interface operations {
             };
         };
     };
+    "get /v1/spaces/{space_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string;
+                };
+            };
+        };
+    };
     "post /v1/admin/import": {
         parameters: {
             query?: {
@@ -8936,6 +9674,7 @@ export interface operations {
 
 /** Routes that are sent at most once, since the server stores no answer to repeat. */
 export const SENT_ONCE: ReadonlySet<string> = new Set([
+  "delete /v1/spaces/{space_id}",
   "delete /v1/transcripts/{app}/{transcript_id}/entries/last",
   "post /v1/databases",
   "post /v1/admin/events/retire",
