@@ -47,6 +47,7 @@ def http() -> Iterator[str]:
         ("GET /v1/events/stream", "reader", "Stream events as server-sent events; `Last-Event-ID` resumes."),
         ("POST /v1/documents", "writer", "Add a document as multipart/form-data."),
         ("GET /v1/admin/export", "admin", "Export the tenant's data, or one user's, as JSON lines."),
+        ("GET /v1/spaces/{space_id}/export", "reader", "Export a space as JSON lines, for its curators."),
         (
             "GET /v1/admin/tenants/{tenant_id}/export",
             "admin",

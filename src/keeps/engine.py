@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
-from keeps.base.scope import Scope, in_space
+from keeps.base.scope import Scope, as_user, check_actor, in_space
 from keeps.store.db.repeats import Request, one_write, repeatable
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.errors import ValidationFailedError
@@ -62,12 +62,17 @@ class Keeps:
         return f"<Keeps, open, {len(self.handlers)} operations>"
 
     def memory(self, scope: Scope) -> LocalMemory:
-        """Return the memory of `scope`. Cheap; call it wherever you need it."""
+        """Return the memory of `scope`. Cheap; call it wherever you need it.
+
+        Raises ForbiddenError for a user id that owns shared data, since ids of users come from outside.
+        """
         if not isinstance(scope, Scope):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValidationFailedError(
                 f"memory() needs a Scope, not {type(scope).__name__}: keeps.memory(Scope(tenant_id={str(scope)[:64]!r},"
                 " user_id=…))"
             )
+        if scope.acting_user is None:
+            check_actor(scope)
         return LocalMemory(self, scope)
 
     def service(self, kind: type[ServiceT]) -> ServiceT:
@@ -160,7 +165,7 @@ class LocalMemory(Memory):
 
     def for_user(self, user_id: str) -> LocalMemory:
         """Return another user's memory in the same engine."""
-        return LocalMemory(self.keeps, replace(self.scope, user_id=user_id, acting_user=None))
+        return LocalMemory(self.keeps, as_user(self.scope, user_id))
 
     def for_space(self, space_id: str) -> LocalMemory:
         """Return the memory of a space that the user is a member of, in the same engine."""

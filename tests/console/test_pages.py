@@ -32,7 +32,7 @@ from keeps.store.db.embedded import EmbeddedPostgres
 from keeps_client.models import NewKey, NewTranscriptEntry
 from tests.conftest import admin
 from tests.console.rows import SHARED, asked, test_every_page_has_a_row
-from tests.server.test_matrix import MARK, alices, rows_of_alice, rows_of_vault
+from tests.server.test_matrix import MARK, alices, rows_of
 from tests.serving import serving, token
 
 __all__ = ["alices", "test_every_page_has_a_row"]
@@ -60,11 +60,9 @@ async def text_of(http: aiohttp.ClientSession, method: str, path: str, form: dic
         return answer.status, await answer.text()
 
 
-async def all_rows(connection: asyncpg.Connection, tenant: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
+async def all_rows(connection: asyncpg.Connection, tenant: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the rows of Alice and those of her space, whose events contain its members."""
-    of_vault = await rows_of_vault(connection, tenant)
-    assert of_vault["spaces"]
-    return await rows_of_alice(connection, tenant), of_vault
+    return await rows_of(connection, tenant), await rows_of(connection, tenant, "(space) alices")
 
 
 async def test_every_page_opens_for_who_owns_what_it_shows(secured_url: str, alices: dict[str, str]) -> None:

@@ -657,7 +657,6 @@ async def test_others_rows_and_absent_rows_look_the_same(secured_url: str, alice
             assert answers[0] == answers[1], name
 
 
-@pytest.mark.xfail(strict=True, reason="keeps.redact_plan_events and the replay of plan state name a plan, no owner")
 async def test_clearing_a_plan_leaves_the_log_of_a_space(keeps: Keeps, tenant: str) -> None:
     alice = keeps.memory(Scope(tenant, "alice", roles=frozenset({"admin"})))
     await alice.create_space("alices")

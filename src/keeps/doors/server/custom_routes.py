@@ -23,6 +23,7 @@ from keeps.memory.spaces.entering import check_entry
 from keeps.memory.spaces.service import SpaceService
 from keeps.memory.transfer.service import TransferService
 from keeps.sources.documents.service import DocumentService
+from keeps.store.access.limits import check_grant
 from keeps.store.access.part import scope_of_tenant
 from keeps.store.events.service import EventService, split_names
 from keeps_client.checked import validated
@@ -199,9 +200,10 @@ async def import_data(call: Call) -> Response:
 
 
 def _in_spaces(respond: Respond) -> Respond:
-    """Return a response that first checks the membership of a caller in a space."""
+    """Return a response that first checks the limits of a caller, and the membership in a space."""
 
     async def checked(call: Call) -> Response:
+        check_grant(call.scope, call.endpoint, None)
         await check_entry(call.keeps.service(SpaceService), call.scope, call.endpoint)
         return await respond(call)
 

@@ -54,8 +54,8 @@ class TransferService:
 
     async def export(self, scope: Scope, user_id: str | None = None) -> AsyncIterator[str]:
         """Yield the lines of one user, or of all users of the scope's tenant."""
-        for each in [user_id] if user_id is not None else await self.users(scope):
-            async for line in self.export_owner(Scope(scope.tenant_id, each)):
+        for owner_id in [user_id] if user_id is not None else await self.users(scope):
+            async for line in self.export_owner(Scope(scope.tenant_id, owner_id)):
                 yield line
 
     async def export_owner(self, owner: Scope) -> AsyncIterator[str]:

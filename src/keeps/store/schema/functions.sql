@@ -284,7 +284,9 @@ DECLARE
 BEGIN
     UPDATE idempotency_keys SET answer = '{"gone": true}', about = '{}'
     WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND about && wanted
-      AND (NOT own OR user_id = NULLIF(current_setting('app.current_user', true), ''));
+      AND (NOT own OR user_id = NULLIF(current_setting('app.current_user', true), ''))
+      AND (user_id = current_setting('app.current_user', true) OR NOT starts_with(user_id, '(space) ')
+        AND NOT starts_with(COALESCE(current_setting('app.current_user', true), ''), '(space) '));
     GET DIAGNOSTICS changed = ROW_COUNT;
     RETURN changed;
 END
@@ -365,7 +367,10 @@ DECLARE
 BEGIN
     SELECT array_agg(sequence) INTO found FROM events
     WHERE tenant_id = tenant AND subject = wanted_plan_id AND type LIKE 'plan.state.%'
-      AND (wanted_key IS NULL OR data ->> 'key' = wanted_key) AND NOT data ? 'redacted';
+      AND (wanted_key IS NULL OR data ->> 'key' = wanted_key) AND NOT data ? 'redacted'
+      -- The tenant shares the state of a plan, and the members of a space that of theirs.
+      AND CASE WHEN starts_with(current_setting('app.current_user', true), '(space) ')
+               THEN user_id = current_setting('app.current_user', true) ELSE NOT starts_with(user_id, '(space) ') END;
     PERFORM void_answers(ARRAY['state:' || wanted_plan_id || COALESCE(chr(31) || wanted_key, '')], false);
     RETURN redact_events(found, jsonb_build_object('plan_id', wanted_plan_id), false);
 END
@@ -636,7 +641,7 @@ BEGIN
     FROM (SELECT working_after(events ORDER BY sequence) AS held FROM events
           WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND type LIKE 'plan.state.%'
               AND data ? 'key' AND time <= until
-          GROUP BY subject, data ->> 'key') AS folded
+          GROUP BY subject, data ->> 'key', CASE WHEN starts_with(user_id, '(space) ') THEN user_id END) AS folded
     WHERE (folded.held).key IS NOT NULL;
 END
 $$;
