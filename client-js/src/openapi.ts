@@ -1776,7 +1776,7 @@ export interface paths {
         };
         /**
          * Verify Events
-         * @description Compare the tenant's rows with its events, byte by byte.
+         * @description Compare the tenant's rows with its events, byte by byte, and verify the chain of its log.
          */
         get: operations["get /v1/admin/events/verify"];
         put?: never;
@@ -1905,6 +1905,86 @@ export interface paths {
          * @description Send the dead letters again, and all events after the first of them.
          */
         post: operations["post /v1/admin/webhooks/{webhook_id}/retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/events/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Event Links
+         * @description List the chain of the tenant's log after a number: hashes, and with `contents` what they are made of. Large events shorten the page; continue until it is empty.
+         */
+        get: operations["get /v1/admin/events/links"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/events/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify Chain
+         * @description Verify the chain of the tenant's log, and that it contains anchors that were written earlier.
+         */
+        post: operations["post /v1/admin/events/chain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/events/head": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Chain Head
+         * @description Return the head of the tenant's chain, to be written outside of the database.
+         */
+        get: operations["get /v1/admin/events/head"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/certificates/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Certificate Key
+         * @description Return the public key that signs certificates of erasures.
+         */
+        get: operations["get /v1/admin/certificates/key"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2391,6 +2471,19 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description The head of a tenant's chain at a time: the number and hash of its newest event.
+         *
+         *     `timestamp_response`: the answer of an RFC 3161 time stamp authority about the line without it, in base64.
+         */
+        Anchor: {
+            tenant_id: string;
+            sequence: number;
+            hash: string;
+            /** Format: date-time */
+            time: string;
+            timestamp_response?: string | null;
+        };
         /** @description An app's state outside its transcripts: of the user, and of all users. */
         AppState: {
             app: string;
@@ -2477,6 +2570,47 @@ export interface components {
             key: string;
             value: components["schemas"]["JsonValue"];
             version: number;
+        };
+        /** @description A signed statement about an erasure. `signature`: Ed25519 over the bytes of `statement`; both in base64. */
+        Certificate: {
+            statement: string;
+            key: string;
+            signature: string;
+        };
+        /** @description The public key of this installation, in base64, which signs its certificates. */
+        CertificateKey: {
+            key: string;
+        };
+        /** @description The first event at which a chain is broken. */
+        ChainBreak: {
+            sequence: number;
+            /** @enum {string} */
+            problem: "missing" | "not linked" | "outside the chain" | "contents changed" | "contents removed without a record" | "head differs" | "removed without a record" | "kept events differ" | "anchor differs" | "older than an anchor";
+        };
+        /** @description Anchors that the chain must contain. Those of other tenants are ignored. */
+        ChainQuery: {
+            anchors: components["schemas"]["Anchor"][];
+        };
+        /**
+         * @description The result of verifying a tenant's chain.
+         *
+         *     `first`: the first event of the chain that is stored; `hash`: of the event `last`; `older`: events from before the
+         *     chain; `redacted`: events whose contents were erased; `retired_through`: up to here, retention keeps some events
+         *     only; `anchors`: confirmed ones; `anchors_retired`: anchors whose event is no longer stored.
+         */
+        ChainVerification: {
+            tenant_id: string;
+            intact: boolean;
+            first: number | null;
+            last: number;
+            hash: string | null;
+            events: number;
+            older: number;
+            redacted: number;
+            retired_through: number;
+            anchors: number;
+            anchors_retired: number;
+            broken?: components["schemas"]["ChainBreak"] | null;
         };
         /**
          * @description The place of a passage: characters `start` to `end` of the document's text. `page`: the page on which the
@@ -2839,7 +2973,11 @@ export interface components {
             score?: number | null;
             similarity?: number | null;
         };
-        /** @description The result of an erasure: removed rows by table, and `remaining`, counted afterwards. */
+        /**
+         * @description The result of an erasure: removed rows by table, and `remaining`, counted afterwards.
+         *
+         *     `certificate`: a signed statement of it, where the installation has a key to sign with.
+         */
         ErasureReceipt: {
             tenant_id: string;
             user_id?: string | null;
@@ -2853,6 +2991,7 @@ export interface components {
             complete: boolean;
             /** Format: date-time */
             erased_at: string;
+            certificate?: components["schemas"]["Certificate"] | null;
         };
         /** @description One thing that happened. `sequence` counts up within a tenant, in the order of commits, without gaps. */
         Event: {
@@ -2881,6 +3020,41 @@ export interface components {
             agentid?: string | null;
             sequence: number;
             traceparent?: string | null;
+        };
+        /**
+         * @description The part of an event that redaction can change.
+         *
+         *     `data` is its JSON as PostgreSQL writes it, since the text is hashed.
+         */
+        EventContents: {
+            salt: string;
+            subject: string;
+            user_id: string;
+            agent_id: string | null;
+            visibility: string;
+            traceparent: string | null;
+            data: string;
+        };
+        /**
+         * @description An event of the chain. Hashes are hexadecimal; without `previous_hash` it is older than the chain.
+         *
+         *     `contents_hash` is the hash of the contents as they were written; those of a redacted event are gone.
+         */
+        EventLink: {
+            tenant_id: string;
+            sequence: number;
+            /** Format: uuid */
+            event_id: string;
+            type: string;
+            source: string;
+            /** Format: date-time */
+            time: string;
+            /** Format: date-time */
+            recorded_at: string;
+            contents_hash: string | null;
+            previous_hash: string | null;
+            redacted: boolean;
+            contents?: components["schemas"]["EventContents"] | null;
         };
         /**
          * @description The result of an exchange: receipts for each message, in order, and for each fact found; and the notes.
@@ -4613,7 +4787,11 @@ export interface components {
             user_id: string;
             namespaces: string[][];
         };
-        /** @description The result of comparing a tenant's rows with its events, byte by byte. `compared`: rows of each table. */
+        /**
+         * @description The result of comparing a tenant's rows with its events, byte by byte, and of verifying the chain of its log.
+         *
+         *     `equal`: no row differs, and the chain is intact. `compared`: rows of each table.
+         */
         Verification: {
             tenant_id: string;
             equal: boolean;
@@ -4622,6 +4800,7 @@ export interface components {
                 [key: string]: number;
             };
             differences: components["schemas"]["Difference"][];
+            chain: components["schemas"]["ChainVerification"];
         };
         /**
          * @description A webhook as it is listed. `position`: everything up to it is delivered or given up; `failures`: the number given
@@ -7811,6 +7990,96 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
+    "get /v1/admin/events/links": {
+        parameters: {
+            query?: {
+                /** @description The number of an event. */
+                after?: number;
+                limit?: number;
+                /** @description With the contents of the events of all users. */
+                contents?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventLink"][];
+                };
+            };
+        };
+    };
+    "post /v1/admin/events/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChainQuery"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChainVerification"];
+                };
+            };
+        };
+    };
+    "get /v1/admin/events/head": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Anchor"];
+                };
+            };
+        };
+    };
+    "get /v1/admin/certificates/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CertificateKey"];
                 };
             };
         };
