@@ -35,9 +35,9 @@ def time(value):
     return TIME, struct.pack(">q", (datetime.fromisoformat(value) - START) // timedelta(microseconds=1))
 
 
-def contents_hash(held):
+def contents_hash(contents):
     names = ("subject", "user_id", "agent_id", "visibility", "traceparent", "data")
-    return record_hash(text(bytes.fromhex(held["salt"])), *(text(held[name]) for name in names))
+    return record_hash(text(bytes.fromhex(contents["salt"])), *(text(contents[name]) for name in names))
 
 
 def event_hash(event):
@@ -54,12 +54,12 @@ def lines(path):
 
 
 def breaks(path, anchors):  # Yield the number and kind of each break.
-    retired, tenant, position, previous, kept, removed = {"through": 0}, None, 0, None, hashlib.sha256(), {}
+    retired, tenant, position, previous, islands, removed = {"through": 0}, None, 0, None, hashlib.sha256(), {}
     for event in lines(path):  # Up to which event did retention remove some, and what did it keep of them?
         if event["type"] == "log.retired" and event["contents"]:
             retired = json.loads(event["contents"]["data"])
     for event in lines(path):
-        tenant, n, held, link = event["tenant_id"], event["sequence"], event["contents"], event["previous_hash"]
+        tenant, n, contents, link = event["tenant_id"], event["sequence"], event["contents"], event["previous_hash"]
         chained = n > retired["through"]
         if n <= position or (chained and position and n != max(position, retired["through"]) + 1):
             yield n, "missing before it, or out of order"
@@ -73,19 +73,19 @@ def breaks(path, anchors):  # Yield the number and kind of each break.
             yield n, "not linked"
         own = event_hash(event)
         previous = own if chained else previous
-        kept.update(b"" if chained else bytes.fromhex(own))
-        if held and event["redacted"]:
-            removed[n] = contents_hash(held)
-        elif held and contents_hash(held) != event["contents_hash"]:
+        islands.update(b"" if chained else bytes.fromhex(own))
+        if contents and event["redacted"]:
+            removed[n] = contents_hash(contents)
+        elif contents and contents_hash(contents) != event["contents_hash"]:
             yield n, "contents changed"
-        elif held and event["type"] == "log.redacted":
-            for gone, left in json.loads(held["data"])["events"].items():
+        elif contents and event["type"] == "log.redacted":
+            for gone, left in json.loads(contents["data"])["events"].items():
                 if removed.get(int(gone)) == left:
                     del removed[int(gone)]
         if any(anchor != own for anchor in anchors.pop((tenant, n), ())):
             yield n, "anchor differs"
     yield from ((n, "contents removed without a record") for n in removed)
-    if retired.get("kept", kept.hexdigest()) != kept.hexdigest():
+    if retired.get("kept", islands.hexdigest()) != islands.hexdigest():
         yield retired["through"], "kept events differ"
     yield from ((n, "older than an anchor") for owner, n in anchors if owner == tenant and n > position)
     print(f"verified up to event {position}, whose hash is {previous}")

@@ -279,9 +279,6 @@ CREATE INDEX events_by_user ON ONLY keeps.events USING btree (tenant_id, user_id
 
 CREATE INDEX events_shared ON ONLY keeps.events USING btree (tenant_id, sequence) WHERE (visibility = 'tenant'::text);
 
-ALTER TABLE keeps.events
-    ADD CONSTRAINT events_tenant_exists FOREIGN KEY (tenant_id) REFERENCES keeps.tenants(tenant_id) ON DELETE CASCADE;
-
 CREATE TABLE keeps.events_rest (
     tenant_id text CONSTRAINT events_tenant_id_not_null1 NOT NULL,
     sequence bigint CONSTRAINT events_sequence_not_null1 NOT NULL,

@@ -401,3 +401,22 @@ async def test_log_without_events_has_no_head(keeps: Keeps, tenant: str, events:
     )
     assert found.broken == ChainBreak(sequence=3, problem="older than an anchor")
     assert json.loads(found.model_dump_json())["events"] == 0
+
+
+async def test_removed_tenant_leaves_no_event_to_its_namesake(
+    server: Any, keeps: Keeps, memory: LocalMemory, tenant: str, events: EventService
+) -> None:
+    await written(memory)
+    await keeps.memory(Scope(tenant, "bob")).remember("Tea at five.")
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    try:
+        for setting in ("", "another"):  # Without app.log_change, and with one that does not erase.
+            await connection.execute("SELECT set_config('app.log_change', $1, false)", setting)
+            with pytest.raises(asyncpg.PostgresError, match="append-only"):
+                await connection.execute("DELETE FROM keeps.tenants WHERE tenant_id = $1", tenant)
+        await keeps.service(TenantService).erase_tenant(memory.scope)
+        assert await connection.fetchval("SELECT count(*) FROM keeps.events WHERE tenant_id = $1", tenant) == 0
+    finally:
+        await connection.close()
+    await written(memory, 1)
+    assert (await events.verify_chain(memory.scope)).events == 1

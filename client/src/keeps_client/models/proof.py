@@ -30,7 +30,10 @@ class Anchor(Wire):
 
 
 class EventContents(Wire):
-    """What redaction can change of an event. `data` is its JSON as PostgreSQL writes it, since the text is hashed."""
+    """The part of an event that redaction can change.
+
+    `data` is its JSON as PostgreSQL writes it, since the text is hashed.
+    """
 
     salt: str
     subject: str

@@ -55,7 +55,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "graph": ("graph", "The graph: entities, edges and paths."),
         "import": ("importing", "Import chats, memories of other products, notes, or an export."),
         "export": ("importing", "Export a tenant's data, or a user's for other products."),
-        "events": ("proof", "The event log: read, follow, verify, export, anchor, replay, retire."),
+        "events": ("proof", "The event log: read, verify, export, anchor, replay, retire."),
         "audit": ("conversations", "Check the quality of stored memories."),
         "scan": ("scan", "Find keys, tokens and passwords in a user's memories."),
     },

@@ -30,7 +30,7 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something was erased: the cell and its database, and the head of the tenant's log.
+    """The place of an erasure: the cell and its database, and the head of the tenant's log.
 
     `server` is None for a socket; the head is that after the erasure of a user, and before that of a tenant.
     """

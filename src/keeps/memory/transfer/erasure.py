@@ -204,13 +204,13 @@ async def _erase_tenant(tx: Tx) -> tuple[dict[str, int], dict[str, int]]:
 
 async def _place(tx: Tx) -> Place:
     row = await tx.fetch_row(QUERIES["erased_from"], tx.scope.tenant_id)
-    found = {} if row is None else dict(row)
+    columns = {} if row is None else dict(row)
     return Place(
         cell=tx.cell,
-        database=found.get("database"),
-        server=found.get("server"),
-        sequence=found.get("last_sequence"),
-        hash=found.get("hash"),
+        database=columns.get("database"),
+        server=columns.get("server"),
+        sequence=columns.get("last_sequence"),
+        hash=columns.get("hash"),
     )
 
 

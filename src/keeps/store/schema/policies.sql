@@ -43,7 +43,7 @@ BEGIN
     END LOOP;
 
     FOR each IN SELECT * FROM (VALUES
-        ('SELECT, INSERT, UPDATE (last_sequence, max_memories, max_bytes)', 'tenants'),
+        ('SELECT, INSERT, UPDATE (last_sequence, chain_hash, max_memories, max_bytes)', 'tenants'),
         ('SELECT, INSERT', 'users events'),
         ('SELECT, INSERT, UPDATE', 'memory_access providers tenant_jobs'),
         ('SELECT', 'audience_words postings vector_bits'),
@@ -154,7 +154,10 @@ BEGIN
         ('tenants', 'held', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('users', 'erased', 'DELETE', 'keeps_owner', '{own}', NULL),
         ('users', 'made', 'INSERT', 'keeps_owner', NULL, $${tenant} AND starts_with(user_id, '(space) ')$$),
-        ('events', 'redact', 'ALL', 'keeps_owner', $${tenant} AND ({user} OR type LIKE 'plan.state.%' OR type LIKE 'space.%' OR actor_id IS NOT NULL)$$, '{tenant}'),
+        ('events', 'redact', 'ALL', 'keeps_owner', $${tenant} AND ({user} OR type LIKE 'plan.state.%'
+            OR type LIKE 'space.%' OR actor_id IS NOT NULL)$$, '{tenant}'),
+        ('events', 'erase', 'DELETE', 'keeps_owner', $${tenant} AND current_setting('app.log_change', true) = 'erase'$$,
+         NULL),
         -- what is counted over all tenants (ids and counts alone leave the function),
         ('tenants users memories memory_vectors items item_vectors events audience_words', 'count', 'SELECT', 'keeps_owner', 'true',
          NULL),
