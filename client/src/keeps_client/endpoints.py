@@ -9,6 +9,7 @@ from keeps_client.models import (
     access,
     context,
     conversations,
+    costs,
     databases,
     documents,
     events,
@@ -54,6 +55,7 @@ _NOUNS = (
     requests,
     insights,
     access,
+    costs,
 )
 ENDPOINTS: tuple[Endpoint[Any, Any, Any], ...] = tuple(
     held

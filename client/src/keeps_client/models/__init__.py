@@ -30,6 +30,7 @@ from keeps_client.models.conversations import (
     Note,
     SessionNotes,
 )
+from keeps_client.models.costs import BudgetState, CostGrouping, CostLine, Costs, MemoryCost
 from keeps_client.models.databases import (
     DatabaseColumn,
     DatabaseInfo,
@@ -158,11 +159,15 @@ __all__ = [
     "AtomicIncrement",
     "AtomicMerge",
     "AtomicResult",
+    "BudgetState",
     "Citation",
     "ContextItem",
     "ContextRequest",
     "ContextResult",
     "ContextSection",
+    "CostGrouping",
+    "CostLine",
+    "Costs",
     "DatabaseColumn",
     "DatabaseInfo",
     "DatabaseReference",
@@ -211,6 +216,7 @@ __all__ = [
     "MadeWebhook",
     "Memory",
     "MemoryChange",
+    "MemoryCost",
     "Mention",
     "Merge",
     "Message",

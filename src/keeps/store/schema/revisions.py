@@ -27,6 +27,7 @@ REVISIONS = {
     "0022": "The log of requests.",
     "0023": "Facts about the user that have expired are left out of contexts.",
     "0024": "Spaces: memory that several users or agents share, with members. Keys with limits.",
+    "0027": "What models cost, by day, job and model, and budgets of which tenants were told.",
 }
 """Each revision, with its description. Its statements are in the file of its number, such as 0001.sql; a revision
 without a file changes functions.sql or policies.sql alone."""
