@@ -16,6 +16,7 @@ from keeps.doors.cli.hits import note_of, print_hits, short
 from keeps.doors.cli.identifiers import memory_id_of
 from keeps.doors.cli.parsers import check_question, time_option
 from keeps_client.errors import ValidationFailedError
+from keeps_client.models.costs import MemoryCost
 from keeps_client.models.memories import MemoryOrder
 
 if TYPE_CHECKING:
@@ -204,7 +205,8 @@ async def get(
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return f"[dim]{name:>17}[/]  {escape(shown)}"
 
-    return lines(fields, line, value=stored)
+    cost = MemoryCost.of(stored.metadata)
+    return lines(fields, line, value=stored, note="" if cost is None else f"made by an LLM: {cost.text}")
 
 
 @command(app)

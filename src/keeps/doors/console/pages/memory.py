@@ -14,7 +14,7 @@ from keeps.doors.console.mount import Call
 from keeps.doors.console.views import curve, word_diff
 from keeps.memory.memories.retention import ARCHIVED_UNDER, retention
 from keeps_client.errors import KeepsError, NotFoundError
-from keeps_client.models import Event, Memory
+from keeps_client.models import Event, Memory, MemoryCost
 
 POINTS, VERSIONS = 60, 50
 
@@ -69,6 +69,7 @@ async def memory(call: Call) -> Response:
         older=max(0, len(history) - VERSIONS),
         fading=None if stored is None else _fading(stored),
         entities=entities,
+        cost=None if stored is None else MemoryCost.of(stored.metadata),
     )
 
 
