@@ -1013,6 +1013,102 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/spaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Spaces
+         * @description List the spaces that the caller is a member of, by id. `after`: the last space of the previous page.
+         */
+        get: operations["get /v1/spaces"];
+        put?: never;
+        /**
+         * Create Space
+         * @description Create a space. The caller becomes its first curator.
+         */
+        post: operations["post /v1/spaces"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/spaces/{space_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Space
+         * @description Return a space with its members, for members.
+         */
+        get: operations["get /v1/spaces/{space_id}"];
+        put?: never;
+        post?: never;
+        /**
+         * Erase Space
+         * @description Erase a space: rows, vectors, state, and the contents of events. Returns a counted receipt. For curators.
+         */
+        delete: operations["delete /v1/spaces/{space_id}"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Space
+         * @description Change the title, or archive the space: then it can be read and not written. For curators.
+         */
+        patch: operations["patch /v1/spaces/{space_id}"];
+        trace?: never;
+    };
+    "/v1/spaces/{space_id}/members/{member_type}/{member_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set Space Member
+         * @description Add a member, or change the role of one. For curators.
+         */
+        put: operations["put /v1/spaces/{space_id}/members/{member_type}/{member_id}"];
+        post?: never;
+        /**
+         * Remove Space Member
+         * @description Remove a member, who sees nothing of the space from then on. For curators; anyone may remove themselves.
+         */
+        delete: operations["delete /v1/spaces/{space_id}/members/{member_type}/{member_id}"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/spaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tenant Spaces
+         * @description List all spaces of the tenant by id. `after`: the last space of the previous page.
+         */
+        get: operations["get /v1/admin/spaces"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/transcripts/{app}": {
         parameters: {
             query?: never;
@@ -2303,6 +2399,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/costs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Costs
+         * @description Return what models cost the tenant, by day, job or model: calls, tokens, seconds, money, and its budgets. Operators can ask for another tenant, or for all, also by tenant.
+         */
+        get: operations["get /v1/admin/costs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events/stream": {
         parameters: {
             query?: never;
@@ -2479,6 +2595,22 @@ export interface components {
             version: number;
         };
         /**
+         * @description A budget, what is used of it since `starts_on`, and the day on which it begins anew.
+         *
+         *     `amount` and `used` are tokens, or money in the currency of the prices.
+         */
+        BudgetState: {
+            budget: string;
+            used: number;
+            amount: number;
+            /** @enum {string} */
+            level: "within" | "warned" | "reached";
+            /** Format: date */
+            starts_on: string;
+            /** Format: date */
+            resets_on: string;
+        };
+        /**
          * @description The place of a passage: characters `start` to `end` of the document's text. `page`: the page on which the
          *     answering sentence begins.
          */
@@ -2505,7 +2637,7 @@ export interface components {
         /**
          * @description A question, its conversation, and the token budget of the context.
          *
-         *     `timezone`: "yesterday" is the day before today there; KEEPS_TIMEZONE if not given.
+         *     `spaces`: as in a recall. `timezone`: "yesterday" is the day before today there; KEEPS_TIMEZONE if not given.
          */
         ContextRequest: {
             query: string;
@@ -2514,6 +2646,7 @@ export interface components {
             budget_tokens?: number;
             min_relevance?: number | null;
             agent_id?: string | null;
+            spaces?: string[] | null;
             sections?: ("session" | "long_term" | "temporal" | "conversations" | "activity" | "skills" | "knowledge" | "documents")[] | null;
             /** @description Where the user lives, such as Europe/Berlin, or a UTC offset such as +02:00 */
             timezone?: string | null;
@@ -2573,6 +2706,42 @@ export interface components {
             tokens: number;
             share_tokens: number;
             items: components["schemas"]["ContextItem"][];
+        };
+        /**
+         * @description The use of models on a day, for a job, by a model or for a tenant.
+         *
+         *     `failed` calls are among `calls`, with those that were sent again. `model` is "" where an earlier release counted
+         *     tokens alone. `cost`: by the prices of the settings; None if no model has one.
+         */
+        CostLine: {
+            name: string;
+            calls: number;
+            failed: number;
+            prompt_tokens: number;
+            completion_tokens: number;
+            seconds: number;
+            cost?: number | null;
+        };
+        /**
+         * @description The costs of models from the day `since` to the day `until` (UTC).
+         *
+         *     `tenant_id`: None for all tenants. `llm`: the model of the LLM, None without one. `unpriced`: models whose tokens
+         *     have no price, so that no `cost` has them. `budgets`: those of the tenant, or of the installation; they have periods
+         *     of their own.
+         */
+        Costs: {
+            tenant_id: string | null;
+            /** Format: date */
+            since: string;
+            /** Format: date */
+            until: string;
+            /** @enum {string} */
+            by: "day" | "job" | "model" | "tenant";
+            lines: components["schemas"]["CostLine"][];
+            total: components["schemas"]["CostLine"];
+            budgets: components["schemas"]["BudgetState"][];
+            unpriced: string[];
+            llm: string | null;
         };
         /**
          * @description A question in plain language. `database`: its name; default: the one that fits. `remember`: store the answer as
@@ -2879,6 +3048,7 @@ export interface components {
             tenantid: string;
             userid: string;
             agentid?: string | null;
+            actorid?: string | null;
             sequence: number;
             traceparent?: string | null;
         };
@@ -3084,6 +3254,7 @@ export interface components {
             user_id?: string | null;
             agent_id?: string | null;
             roles: ("reader" | "writer" | "admin" | "operator")[];
+            limits?: components["schemas"]["KeyLimits"] | null;
             hint: string;
             created_by: string;
             /** Format: date-time */
@@ -3091,6 +3262,19 @@ export interface components {
             expires_at?: string | null;
             last_used_at?: string | null;
             revoked_at?: string | null;
+        };
+        /**
+         * @description What a key is limited to beside its roles. The database enforces it.
+         *
+         *     `access`: "read" stores nothing; "append" adds memories and sees nothing. `spaces`: works in these spaces only, as
+         *     far as its user is a member. `namespaces`, `kinds`: sees and stores only memories with one of these, and nothing
+         *     else.
+         */
+        KeyLimits: {
+            access?: ("read" | "append") | null;
+            spaces?: string[] | null;
+            namespaces?: string[] | null;
+            kinds?: ("semantic" | "episodic" | "procedural")[] | null;
         };
         /** @description The number of changed keys. */
         KeysChanged: {
@@ -3237,6 +3421,7 @@ export interface components {
             user_id?: string | null;
             agent_id?: string | null;
             roles: ("reader" | "writer" | "admin" | "operator")[];
+            limits?: components["schemas"]["KeyLimits"] | null;
             hint: string;
             created_by: string;
             /** Format: date-time */
@@ -3265,6 +3450,12 @@ export interface components {
             created_at: string;
             failures: number;
             secret: string;
+        };
+        /** @description The role of a member, and when it ends. */
+        Membership: {
+            /** @enum {string} */
+            role: "reader" | "writer" | "curator";
+            expires_at?: string | null;
         };
         /**
          * @description One durable row: the content, its owner, the time it is true, and its lifetime.
@@ -3436,7 +3627,7 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
         };
-        /** @description Messages of one conversation, in order. */
+        /** @description Messages of one conversation, in order. `space`: the space that owns them, whose members can find them. */
         NewExchange: {
             messages: components["schemas"]["Message"][];
             session_id: string;
@@ -3444,6 +3635,7 @@ export interface components {
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            space?: string | null;
         };
         /** @description An interaction of one agent. Default `agent_id`: the calling agent. */
         NewInteraction: {
@@ -3471,6 +3663,7 @@ export interface components {
              *     ]
              */
             roles?: ("reader" | "writer" | "admin" | "operator")[];
+            limits?: components["schemas"]["KeyLimits"] | null;
             expires_at?: string | null;
         };
         /**
@@ -3511,7 +3704,8 @@ export interface components {
          *
          *     `metadata["speaker"]` names the speaker of an episodic memory and `valid_from` its time: recall searches both.
          *     `importance` is 0.0 to 1.0, estimated from the text by default. `ttl_days` and `expires_at` exclude each other;
-         *     `ttl_days` 0 means no expiry, and removes the expiry of a stored memory with the same text.
+         *     `ttl_days` 0 means no expiry, and removes the expiry of a stored memory with the same text. `space`: the space that
+         *     owns it, whose members can find it.
          */
         NewMemory: {
             content: string;
@@ -3546,6 +3740,7 @@ export interface components {
             trigger_condition?: string | null;
             procedure_type?: ("system_prompt" | "few_shot_example") | null;
             if_version?: number | null;
+            space?: string | null;
         };
         /** @description A memory and an entity. */
         NewMention: {
@@ -3658,6 +3853,11 @@ export interface components {
              * @enum {string}
              */
             visibility?: "private" | "tenant";
+        };
+        /** @description A space to create; the caller becomes its first curator. */
+        NewSpace: {
+            space_id: string;
+            title?: string | null;
         };
         /**
          * @description A task context to store; an existing one is replaced. `sub_tasks`: ids, or objects with `sub_task_id`. With
@@ -4106,7 +4306,9 @@ export interface components {
          * @description One question; the arguments of `recall`.
          *
          *     `scope`: "all" (what this user may see), "own" (only what this user wrote), "shared" (only what others share with
-         *     the tenant), or one tier: "working", "persistent" (the database by words, and other stores), "indexed" (by meaning).
+         *     the tenant or in spaces), or one tier: "working", "persistent" (the database by words, and other stores), "indexed"
+         *     (by meaning).
+         *     `spaces`: of the spaces that the user is a member of, search only these; none with an empty list; all by default.
          *     `providers`: only these; "graph" adds memories that mention the question's entities. `since` and `until` limit
          *     `valid_from`. `as_of`: memories as stored at that time, including those changed or forgotten since; `valid_at`:
          *     memories true at that time, as stored now. `timezone`: the time zone of dates in the question; default:
@@ -4143,6 +4345,7 @@ export interface components {
              * @enum {string}
              */
             scope?: "all" | "own" | "shared" | "working" | "persistent" | "indexed";
+            spaces?: string[] | null;
             providers?: string[] | null;
             include_archived?: boolean | null;
             /** @default false */
@@ -4366,6 +4569,49 @@ export interface components {
             memory_id: string;
             /** Format: date-time */
             updated_at: string;
+        };
+        /** @description A space. `role`: the role of the caller. `members`: their number; the answer of one space names them, too. */
+        Space: {
+            space_id: string;
+            tenant_id: string;
+            title?: string | null;
+            role?: ("reader" | "writer" | "curator") | null;
+            members: number;
+            /** Format: date-time */
+            created_at: string;
+            archived_at?: string | null;
+        };
+        /** @description The fields of a space to change; others stay. An archived space can be read and not written. */
+        SpaceChange: {
+            title?: string | null;
+            archived?: boolean | null;
+        };
+        /** @description A space with its members. */
+        SpaceDetail: {
+            space_id: string;
+            tenant_id: string;
+            title?: string | null;
+            role?: ("reader" | "writer" | "curator") | null;
+            members: number;
+            /** Format: date-time */
+            created_at: string;
+            archived_at?: string | null;
+            member_list: components["schemas"]["SpaceMember"][];
+        };
+        /**
+         * @description A member: a user, or an agent whose key or token is bound to it.
+         *
+         *     A reader reads; a writer also stores, changes and forgets; a curator also erases, and manages the space.
+         */
+        SpaceMember: {
+            member_id: string;
+            /** @enum {string} */
+            member_type: "user" | "agent";
+            /** @enum {string} */
+            role: "reader" | "writer" | "curator";
+            /** Format: date-time */
+            added_at: string;
+            expires_at?: string | null;
         };
         /** @description The tenant's storage at the end of a day. */
         StorageSample: {
@@ -6416,6 +6662,207 @@ export interface operations {
             };
         };
     };
+    "get /v1/spaces": {
+        parameters: {
+            query?: {
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Space"][];
+                };
+            };
+        };
+    };
+    "post /v1/spaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSpace"];
+            };
+        };
+        responses: {
+            /** @description It already existed, or this is the stored answer of an earlier request. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Space"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Space"];
+                };
+            };
+        };
+    };
+    "get /v1/spaces/{space_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpaceDetail"];
+                };
+            };
+        };
+    };
+    "delete /v1/spaces/{space_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasureReceipt"];
+                };
+            };
+        };
+    };
+    "patch /v1/spaces/{space_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SpaceChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Space"];
+                };
+            };
+        };
+    };
+    "put /v1/spaces/{space_id}/members/{member_type}/{member_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+                member_type: "user" | "agent";
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Membership"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpaceMember"];
+                };
+            };
+        };
+    };
+    "delete /v1/spaces/{space_id}/members/{member_type}/{member_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                space_id: string;
+                member_type: "user" | "agent";
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+        };
+    };
+    "get /v1/admin/spaces": {
+        parameters: {
+            query?: {
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Space"][];
+                };
+            };
+        };
+    };
     "get /v1/transcripts/{app}": {
         parameters: {
             query?: {
@@ -8339,6 +8786,36 @@ export interface operations {
             };
         };
     };
+    "get /v1/admin/costs": {
+        parameters: {
+            query?: {
+                /** @description The first day; 30 days until the last one if not given */
+                since?: string | null;
+                /** @description The last day; today if not given */
+                until?: string | null;
+                by?: "day" | "job" | "model" | "tenant";
+                /** @description Another tenant than your own, for operators */
+                tenant_id?: string | null;
+                /** @description All tenants together, for operators */
+                all_tenants?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Costs"];
+                };
+            };
+        };
+    };
     "get /v1/events/stream": {
         parameters: {
             query?: {
@@ -8441,6 +8918,7 @@ export interface operations {
 
 /** Routes that are sent at most once, since the server stores no answer to repeat. */
 export const SENT_ONCE: ReadonlySet<string> = new Set([
+  "delete /v1/spaces/{space_id}",
   "delete /v1/transcripts/{app}/{transcript_id}/entries/last",
   "post /v1/databases",
   "post /v1/admin/events/retire",

@@ -235,6 +235,16 @@ async def test_memories_say_what_they_cost(opened: Keeps, script: Script, clock:
     assert (await opened.service(EventService).verify(Scope(tenant, "alice", roles=frozenset({"admin"})))).equal
 
 
+async def test_entities_say_what_they_cost(opened: Keeps, script: Script, tenant: str) -> None:
+    script.answers = [{"entities": [{"text": 1, "name": "Lisbon", "type": "city"}]}]
+    await read_graph(opened, tenant)
+    entities = (await opened.memory(Scope(tenant, "alice")).list_entities()).items
+    costs = {each.name: MemoryCost.of(each.properties) for each in entities}
+    assert costs["Lisbon"] == MemoryCost(job="graph", model="m", calls=1, tokens=100, memories=1)
+    assert set(costs) > {"Lisbon"}
+    assert sum(each is not None for each in costs.values()) == 1, "rules found the others"
+
+
 def test_cost_of_a_memory_is_read_with_care() -> None:
     assert MemoryCost.of({}) is None
     assert MemoryCost.of({"llm": "mine"}) is None

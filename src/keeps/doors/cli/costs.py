@@ -29,7 +29,10 @@ async def costs(
     days: Annotated[int, typer.Option(help="Days until today (UTC).", min=1, max=400)] = 30,
     all_tenants: Annotated[bool, typer.Option("--all-tenants", help="All tenants together, for operators.")] = False,
 ) -> Answer:
-    """Show what models cost the tenant (--tenant): calls, tokens, seconds and money, and its budgets."""
+    """Show what models cost, and the budgets.
+
+    Calls, tokens, seconds and money of the tenant (--tenant), or of all.
+    """
     tenant_id, target = target.by_path()
     whole = all_tenants or by == "tenant"
     since = utc_now().astimezone(UTC).date() - timedelta(days=days - 1)
@@ -40,7 +43,7 @@ async def costs(
 
 def _print(report: Costs) -> None:
     if report.lines:
-        columns = [report.by, "calls", "failed", "tokens sent", "tokens answered", "seconds", "cost"]
+        columns = [report.by, "calls", "failed", "tokens in", "tokens out", "seconds", "cost"]
         print_table(columns, [*map(_cells, report.lines), *([_cells(report.total)] if len(report.lines) > 1 else [])])
     elif report.llm is None:
         out.print(NO_LLM)
@@ -62,8 +65,13 @@ def _cells(line: CostLine) -> Iterable[object]:
         f"{line.prompt_tokens:,}",
         f"{line.completion_tokens:,}",
         f"{line.seconds:,.1f}",
-        None if line.cost is None else f"{line.cost:,.4f}",
+        None if line.cost is None else money(line.cost),
     )
+
+
+def money(amount: float) -> str:
+    """Return an amount with two digits at least, also of a small one."""
+    return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.2g}"
 
 
 def _budget(state: BudgetState) -> str:
