@@ -24,7 +24,7 @@ MAX_BUFFERED = 10_000
 """Rows that wait at most; beyond them, new tenants and models are not counted until some are written."""
 MAX_NAME = 100
 ACTOR = "keeps.costs"
-"""The acting user. Users cannot have this name."""
+"""The user that writes counts, and whose events those of budgets are."""
 
 
 class ModelUsage:
