@@ -2671,6 +2671,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/costs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Costs
+         * @description Return what models cost the tenant, by day, job or model: calls, tokens, seconds, money, and its budgets. Operators can ask for another tenant, or for all, also by tenant.
+         */
+        get: operations["get /v1/admin/costs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events/stream": {
         parameters: {
             query?: never;
@@ -2888,6 +2908,22 @@ export interface components {
             events: components["schemas"]["Event"][];
             operations: components["schemas"]["Operation"][];
         };
+        /**
+         * @description A budget, what is used of it since `starts_on`, and the day on which it begins anew.
+         *
+         *     `amount` and `used` are tokens, or money in the currency of the prices.
+         */
+        BudgetState: {
+            budget: string;
+            used: number;
+            amount: number;
+            /** @enum {string} */
+            level: "within" | "warned" | "reached";
+            /** Format: date */
+            starts_on: string;
+            /** Format: date */
+            resets_on: string;
+        };
         /** @description A signed statement about an erasure. `signature`: Ed25519 over the bytes of `statement`; both in base64. */
         Certificate: {
             statement: string;
@@ -3025,6 +3061,42 @@ export interface components {
             tokens: number;
             share_tokens: number;
             items: components["schemas"]["ContextItem"][];
+        };
+        /**
+         * @description The use of models on a day, for a job, by a model or for a tenant.
+         *
+         *     `failed` calls are among `calls`, with those that were sent again. `model` is "" where an earlier release counted
+         *     tokens alone. `cost`: by the prices of the settings; None if no model has one.
+         */
+        CostLine: {
+            name: string;
+            calls: number;
+            failed: number;
+            prompt_tokens: number;
+            completion_tokens: number;
+            seconds: number;
+            cost?: number | null;
+        };
+        /**
+         * @description The costs of models from the day `since` to the day `until` (UTC).
+         *
+         *     `tenant_id`: None for all tenants. `llm`: the model of the LLM, None without one. `unpriced`: models whose tokens
+         *     have no price, so that no `cost` has them. `budgets`: those of the tenant, or of the installation; they have periods
+         *     of their own.
+         */
+        Costs: {
+            tenant_id: string | null;
+            /** Format: date */
+            since: string;
+            /** Format: date */
+            until: string;
+            /** @enum {string} */
+            by: "day" | "job" | "model" | "tenant";
+            lines: components["schemas"]["CostLine"][];
+            total: components["schemas"]["CostLine"];
+            budgets: components["schemas"]["BudgetState"][];
+            unpriced: string[];
+            llm: string | null;
         };
         /**
          * @description A question in plain language. `database`: its name; default: the one that fits. `remember`: store the answer as
@@ -3340,7 +3412,11 @@ export interface components {
             sequence: number;
             traceparent?: string | null;
         };
-        /** @description What redaction can change of an event. `data` is its JSON as PostgreSQL writes it, since the text is hashed. */
+        /**
+         * @description The part of an event that redaction can change.
+         *
+         *     `data` is its JSON as PostgreSQL writes it, since the text is hashed.
+         */
         EventContents: {
             salt: string;
             subject: string;
@@ -9635,6 +9711,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErasureReceipt"];
+                };
+            };
+        };
+    };
+    "get /v1/admin/costs": {
+        parameters: {
+            query?: {
+                /** @description The first day; 30 days until the last one if not given */
+                since?: string | null;
+                /** @description The last day; today if not given */
+                until?: string | null;
+                by?: "day" | "job" | "model" | "tenant";
+                /** @description Another tenant than your own, for operators */
+                tenant_id?: string | null;
+                /** @description All tenants together, for operators */
+                all_tenants?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Costs"];
                 };
             };
         };

@@ -60,6 +60,22 @@ ALTER TABLE ONLY keeps.audience_words
 ALTER TABLE ONLY keeps.audience_words
     ADD CONSTRAINT audience_words_tenant_exists FOREIGN KEY (tenant_id) REFERENCES keeps.tenants(tenant_id) ON DELETE CASCADE;
 
+CREATE TABLE keeps.budget_alerts (
+    tenant_id text NOT NULL,
+    budget text NOT NULL,
+    starts_on date NOT NULL,
+    level text NOT NULL,
+    CONSTRAINT budget_alerts_level_known CHECK ((level = ANY (ARRAY['warned'::text, 'reached'::text])))
+);
+
+COMMENT ON TABLE keeps.budget_alerts IS 'Budgets of which the tenant was told, once in each period.';
+
+ALTER TABLE ONLY keeps.budget_alerts
+    ADD CONSTRAINT budget_alerts_pkey PRIMARY KEY (tenant_id, budget, starts_on, level);
+
+ALTER TABLE ONLY keeps.budget_alerts
+    ADD CONSTRAINT budget_alerts_tenant_exists FOREIGN KEY (tenant_id) REFERENCES keeps.tenants(tenant_id) ON DELETE CASCADE;
+
 CREATE TABLE keeps.databases (
     tenant_id text NOT NULL,
     database_id uuid NOT NULL,
@@ -649,6 +665,30 @@ ALTER TABLE ONLY keeps.mentions
 
 ALTER TABLE ONLY keeps.mentions
     ADD CONSTRAINT mentions_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories(tenant_id, memory_id) ON DELETE CASCADE;
+
+CREATE TABLE keeps.model_usage (
+    tenant_id text NOT NULL,
+    day date NOT NULL,
+    job text NOT NULL,
+    model text NOT NULL,
+    kind text NOT NULL,
+    calls bigint NOT NULL,
+    failed bigint NOT NULL,
+    prompt_tokens bigint NOT NULL,
+    completion_tokens bigint NOT NULL,
+    seconds double precision NOT NULL,
+    CONSTRAINT model_usage_kind_known CHECK ((kind = ANY (ARRAY['llm'::text, 'embedding'::text])))
+);
+
+COMMENT ON TABLE keeps.model_usage IS 'Requests of a tenant to models over the network, a row a day, job and model. llm_usage has the sum of their tokens.';
+
+ALTER TABLE ONLY keeps.model_usage
+    ADD CONSTRAINT model_usage_pkey PRIMARY KEY (tenant_id, day, job, model);
+
+CREATE INDEX model_usage_by_day ON keeps.model_usage USING btree (day);
+
+ALTER TABLE ONLY keeps.model_usage
+    ADD CONSTRAINT model_usage_tenant_exists FOREIGN KEY (tenant_id) REFERENCES keeps.tenants(tenant_id) ON DELETE CASCADE;
 
 CREATE TABLE keeps.operation_changes (
     tenant_id text NOT NULL,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
+from keeps.base.budgets import Prices
 from keeps.base.cache.redis import RedisCache
 from keeps.base.clock import Clock, utc_now
 from keeps.base.settings import Settings
@@ -24,12 +25,13 @@ from keeps.operate.cells.opening import CellOpener
 from keeps.part import ClosingT, Core
 from keeps.parts import PARTS
 from keeps.providers.contract import ProviderFactory
+from keeps.store.costs.budgets import Budgets
+from keeps.store.costs.usage import ModelUsage
 from keeps.store.db.pool import lazy_pool, open_pool
 from keeps.store.db.probe import probe
 from keeps.store.db.session import Database
 from keeps.store.events.service import EventService
 from keeps.store.tenants.service import Introducer
-from keeps.store.tenants.usage import LlmUsage
 from keeps_client.zones import zone_of
 
 
@@ -72,6 +74,9 @@ async def open_keeps(
         embedder = embedder or choose_embedder(settings)
         reranker = reranker or choose_reranker(settings)
         chat = chat or choose_chat(settings)
+        # Closed after all that asks models, so that their last counts are written.
+        budgets = Budgets(settings.budgets, Prices(settings.llm_prices), metrics)
+        usage = opened(ModelUsage(database, clock, metrics, budgets))
         core = Core(
             settings=settings,
             stack=stack,
@@ -81,11 +86,11 @@ async def open_keeps(
             server=server,
             metrics=metrics,
             cache=opened(RedisCache(settings.redis_url, metrics)) if settings.redis_url else None,
-            embedder=None if embedder is None else opened(CountedEmbedder(embedder, metrics)),
+            embedder=None if embedder is None else opened(CountedEmbedder(embedder, metrics, usage)),
             reranker=None if reranker is None else opened(CountedReranker(reranker, metrics)),
             chat=None if chat is None else opened(chat),
             introducer=introducer,
-            usage=LlmUsage(introducer, clock),
+            usage=usage,
             parts=PARTS,
             providers=providers or {},
             provider_timeout_seconds=provider_timeout_seconds,

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from keeps.base.telemetry.metrics import Metrics
     from keeps.models.chat import ChatModel
     from keeps.models.counted import CountedChat, CountedEmbedder, CountedReranker
+    from keeps.store.costs.usage import ModelUsage
     from keeps.store.db.embedded import EmbeddedPostgres
     from keeps.store.db.session import Database
     from keeps.store.export import Export
     from keeps.store.tenants.service import Introducer
-    from keeps.store.tenants.usage import LlmUsage
 
 ServiceT = TypeVar("ServiceT")
 Handler = Callable[[Scope, Any, Any], Awaitable[Any]]
@@ -125,7 +125,7 @@ class Core:
     reranker: CountedReranker | None
     chat: ChatModel | None
     introducer: Introducer
-    usage: LlmUsage
+    usage: ModelUsage
     parts: tuple[Part, ...]
     providers: Mapping[str, Callable[..., Any]]
     """Factories of memory providers, by name, beside the built-in ones."""
@@ -156,10 +156,10 @@ class Core:
         return service
 
     def chat_for(self, job: str) -> CountedChat | None:
-        """Return the LLM with its tokens counted for a job; None without an LLM."""
+        """Return the LLM with its use counted for a job; None without an LLM."""
         from keeps.models.counted import CountedChat
 
-        return None if self.chat is None else CountedChat(self.chat, self.metrics, job, self.usage.note)
+        return None if self.chat is None else CountedChat(self.chat, self.metrics, job, self.usage)
 
     def erased(self, tenant_id: str) -> None:
         """Tell all listeners that something of a tenant was erased."""

@@ -32,6 +32,7 @@ from keeps.state.tasks.part import PART as TASKS
 from keeps.state.transcripts.part import PART as TRANSCRIPTS
 from keeps.state.working.part import PART as WORKING
 from keeps.store.access.part import PART as ACCESS
+from keeps.store.costs.part import PART as COSTS
 from keeps.store.events.part import PART as EVENTS
 from keeps.store.webhooks.part import PART as WEBHOOKS
 
@@ -62,6 +63,7 @@ PARTS: tuple[Part, ...] = (
     KNOWLEDGE,
     INSIGHTS,
     ACCESS,
+    COSTS,
     TRANSFER,
     SPACES,
     FEDERATED,

@@ -73,6 +73,7 @@ ROWS: dict[str, tuple[str, dict[str, str]]] = {
     "GET /ui/knowledge/queries": ("", {}),
     "GET /ui/knowledge/documents/{document_id:uuid}": ("", {}),
     "POST /ui/knowledge/documents/{document_id:uuid}/forget": ("", {"hard": "1"}),
+    "GET /ui/costs": ("?by=job", {}),
     "GET /ui/admin": ("", {}),
     "POST /ui/admin/prove": ("", {}),
     "POST /ui/admin/keys": ("", {"name": "a key of whoever asks", "role": "reader"}),

@@ -111,6 +111,16 @@ async def planted(keeps: Keeps, app_url: str, server: Any) -> dict[str, str]:
         "INSERT INTO keeps.llm_usage (tenant_id, day, job, tokens) VALUES ($1, now(), 'graph', 1)", tenant
     )
     await raw.execute(
+        "INSERT INTO keeps.model_usage (tenant_id, day, job, model, kind, calls, failed, prompt_tokens,"
+        " completion_tokens, seconds) VALUES ($1, now(), 'graph', 'm', 'llm', 1, 0, 1, 0, 0.1)",
+        tenant,
+    )
+    await raw.execute(
+        "INSERT INTO keeps.budget_alerts (tenant_id, budget, starts_on, level) VALUES ($1, 'tenant/day tokens', now(),"
+        " 'warned')",
+        tenant,
+    )
+    await raw.execute(
         "INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id) VALUES ($1, $2, 'alice') ON CONFLICT DO"
         " NOTHING",
         tenant,

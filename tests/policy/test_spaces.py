@@ -20,7 +20,17 @@ from tests.schema.test_catalogue import TABLES
 OWNER = space_owner("cellar")
 READERS, STRANGERS = ("cara", "walt", "rita"), ("fred", "late", "sam")
 """A curator, a writer and a reader; a former member, one whose membership has ended, one who never was a member."""
-OF_THE_TENANT = {"api_keys", "databases", "llm_usage", "operations", "providers", "storage_samples", "tenant_jobs"}
+OF_THE_TENANT = {
+    "api_keys",
+    "budget_alerts",
+    "databases",
+    "llm_usage",
+    "model_usage",
+    "operations",
+    "providers",
+    "storage_samples",
+    "tenant_jobs",
+}
 OF_THE_TENANT |= {"tenants", "webhook_failures", "webhooks"}
 SHOWN = {
     "audience_words",

@@ -36,6 +36,7 @@ STATEMENTS = {
 TABLES = [
     "api_keys",
     "audience_words",
+    "budget_alerts",
     "databases",
     "document_passages",
     "documents",
@@ -55,6 +56,7 @@ TABLES = [
     "memory_vectors",
     "memory_words",
     "mentions",
+    "model_usage",
     "operation_changes",
     "operations",
     "plan_correlations",
@@ -244,6 +246,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "take_turn",
         "tenants_elsewhere",
         "transcript_owners",
+        "usage_of_all",
         "users_due",
         "users_of_tenant",
         "users_since",

@@ -287,6 +287,7 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "delete /v1/admin/keys/{key_id}": ({}, HIDDEN, True),
     "delete /v1/admin/users/{user_id}": ({}, HIDDEN, True),
     "get /v1/admin/tenants": ({}, {403}, True),
+    "get /v1/admin/costs": ({"params": {"by": "job"}}, OWN, True),
     "put /v1/admin/tenants/{tenant_id}": ({"json": {"max_memories": 0}}, {403}, True),
     "delete /v1/admin/tenants/{tenant_id}": ({}, HIDDEN, True),
     "post /v1/admin/tenants/{tenant_id}/keys": ({"json": {"name": "mine"}}, HIDDEN, True),

@@ -9,6 +9,7 @@ from keeps_client.models import (
     access,
     context,
     conversations,
+    costs,
     databases,
     documents,
     events,
@@ -60,6 +61,7 @@ _NOUNS = (
     requests,
     insights,
     access,
+    costs,
 )
 ENDPOINTS: tuple[Endpoint[Any, Any, Any], ...] = tuple(
     held

@@ -16,6 +16,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from keeps.base.budgets import Budget, Price, parse_budgets, parse_prices
 from keeps_client.errors import ValidationFailedError
 from keeps_client.values import MAX_CONTENT_CHARACTERS, Visibility
 from keeps_client.zones import zone_of
@@ -52,7 +53,10 @@ ABOUT = {
     "llm_base_url": "address of an LLM with OpenAI's API, for [extraction](../llm.md) (extra `openai`)",
     "llm_model": "name of the LLM",
     "llm_api_key": "API key of the LLM",
-    "llm_tokens_per_day": "tokens that the LLM may use to read the conversations of a tenant",
+    "llm_tokens_per_day": "tokens of the LLM that a tenant may use per day ([budgets](../costs.md#budgets))",
+    "llm_budgets": "further [budgets](../costs.md#budgets), separated by commas: `tenant/month=20000000 tokens,"
+    " installation/month=40.00`",
+    "llm_prices": "prices of a million tokens by model, separated by commas: `MODEL=IN/OUT`",
     "openai_upstream": "address of the model provider behind the [OpenAI-compatible proxy](../openai-proxy.md), such as"
     " `https://api.openai.com/v1`; without it `/openai/v1` does not exist",
     "openai_api_key": "API key of that provider",
@@ -127,6 +131,8 @@ class Settings:
     llm_model: str = "gpt-4o-mini"
     llm_api_key: str | None = None
     llm_tokens_per_day: int = 1_000_000
+    llm_budgets: tuple[Budget, ...] = ()
+    llm_prices: tuple[Price, ...] = ()
     openai_upstream: str | None = None
     openai_api_key: str | None = None
     openai_budget_tokens: int = 4_000
@@ -161,6 +167,14 @@ class Settings:
     timezone: str = "UTC"
     log_level: LogLevel = "info"
     otlp_endpoint: str | None = None
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """Return all budgets, that of `llm_tokens_per_day` first unless `llm_budgets` has one in its place."""
+        daily = Budget("tenant", "day", "tokens", self.llm_tokens_per_day)
+        return (
+            self.llm_budgets if daily.name in {each.name for each in self.llm_budgets} else (daily, *self.llm_budgets)
+        )
 
     @property
     def logged_days(self) -> int:
@@ -215,10 +229,22 @@ def load_settings(
             "KEEPS_READ_DATABASE_URL and KEEPS_WORKER_DATABASE_URL need KEEPS_DATABASE_URL; an embedded database has"
             " no standbys"
         )
+    _check_prices(values)
     if "embedding_base_url" not in values:  # Send the LLM's key to the LLM's address only.
         values["embedding_base_url"] = values.get("llm_base_url")
         values.setdefault("embedding_api_key", values.get("llm_api_key"))
     return Settings(home=place, otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None, **values)
+
+
+def _check_prices(values: Mapping[str, Any]) -> None:
+    """Raise ValidationFailedError if money is limited and the LLM has no price: nothing would ever be used up."""
+    model = values.get("llm_model", Settings.__dataclass_fields__["llm_model"].default)
+    limited = [budget.name for budget in values.get("llm_budgets", ()) if budget.unit == "money"]
+    if limited and values.get("llm_base_url") and model not in {price.model for price in values.get("llm_prices", ())}:
+        raise ValidationFailedError(
+            f"KEEPS_LLM_BUDGETS limits money ({limited[0]}) and KEEPS_LLM_PRICES has no price for {model}; add"
+            f" {model}=IN/OUT"
+        )
 
 
 def read_secret_files(environment: MutableMapping[str, str]) -> None:
@@ -395,6 +421,8 @@ _READERS: Mapping[str, Callable[[str, str], object]] = {
     "reranker": partial(_model, known=RERANKERS),
     "embedding_dimensions": _whole,
     "llm_tokens_per_day": partial(_whole, most=10**12),
+    "llm_budgets": parse_budgets,
+    "llm_prices": parse_prices,
     "openai_upstream": _web_address,
     "openai_budget_tokens": partial(_whole, least=50, most=200_000),
     "session_hours": partial(_whole, most=8_760),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, cast
 
 from pydantic import BaseModel
 from pydantic_core import from_json
 
+from keeps.store.costs.spend import Spend
 from keeps.store.db.session import forbid_inside_transaction
 from keeps_client.errors import NotConfiguredError, UnavailableError
 
@@ -16,17 +18,16 @@ TIMEOUT_SECONDS = 60.0
 RETRIES = 2
 MAX_ANSWER_TOKENS = 2_000
 ModelT = TypeVar("ModelT", bound=BaseModel)
-Spend = Callable[[int], None]
 
 
 class ChatModel(Protocol):
-    """The interface that extraction needs of an LLM."""
+    """The interface that extraction needs of an LLM. A `model` names it, where costs are shown."""
 
     async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
         """Return the LLM's answer to `text`, as `shape`.
 
         Raises UnavailableError if the LLM is unreachable or answers twice with invalid JSON.
-        `spend` is called with the tokens of each request, if the server counts them.
+        `spend` is called with the tokens of each answered request, and with how many of them the LLM wrote.
         """
         ...
 
@@ -49,13 +50,14 @@ class OpenAIChat:
             base_url=base_url, api_key=api_key or "none", timeout=timeout_seconds, max_retries=RETRIES
         )
         self._errors = openai
-        self._model = model
+        self.model = model
         self._knows_schemas = True
         self._options: dict[str, Any] = {"temperature": 0, "max_tokens": MAX_ANSWER_TOKENS}
 
     async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
         forbid_inside_transaction("the LLM")
         schema = json.dumps(shape.model_json_schema())
+        counted = Spend() if spend is None else spend
         messages = [
             {
                 "role": "system",
@@ -67,11 +69,12 @@ class OpenAIChat:
             {"role": "user", "content": text},
         ]
         for _ in range(2):
-            said = await self._ask(messages, shape, spend)
+            said = await self._ask(messages, shape, counted)
             try:
                 return shape.model_validate(_without_nul(from_json(_object_in(said))))
             # The answer may be no JSON, have another schema, or contain half of a surrogate pair.
             except (ValueError, TypeError):
+                counted.reject()
                 messages = [
                     *messages,
                     {
@@ -84,11 +87,10 @@ class OpenAIChat:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _ask(self, messages: list[dict[str, str]], shape: type[BaseModel], spend: Spend | None) -> str:
+    async def _ask(self, messages: list[dict[str, str]], shape: type[BaseModel], spend: Spend) -> str:
+        answer: Any = None
         try:
-            answer = await self._complete(messages, shape)
-            if spend is not None and answer.usage is not None:
-                spend(answer.usage.total_tokens)
+            answer = await self._complete(messages, shape, spend)
             return answer.choices[0].message.content or ""
         except self._errors.AuthenticationError as error:
             raise NotConfiguredError(
@@ -100,9 +102,11 @@ class OpenAIChat:
         except self._errors.OpenAIError as error:
             raise UnavailableError(f"the LLM cannot be reached ({type(error).__name__})") from None
         except (AttributeError, IndexError, TypeError, ValueError, RecursionError):
+            if answer is not None:
+                spend.reject()
             raise UnavailableError("the LLM's answer does not have the format of OpenAI's API") from None
 
-    async def _complete(self, messages: list[dict[str, str]], shape: type[BaseModel]) -> Any:
+    async def _complete(self, messages: list[dict[str, str]], shape: type[BaseModel], spend: Spend) -> Any:
         """Request structured output by the schema; JSON of any form from a server without support for schemas.
 
         Options that the model refuses are left out from then on: reasoning models take no temperature, and another name
@@ -114,12 +118,14 @@ class OpenAIChat:
                 schema = {"name": shape.__name__.strip("_"), "schema": shape.model_json_schema()}
                 wanted = {"type": "json_schema", "json_schema": schema}
             try:
-                return await self._client.chat.completions.create(
-                    model=self._model,
-                    messages=messages,
-                    response_format=wanted,
-                    **self._options,
-                )
+                with counted_requests(spend):
+                    response = await self._client.chat.completions.with_raw_response.create(
+                        model=self.model,
+                        messages=messages,
+                        response_format=wanted,
+                        **self._options,
+                    )
+                return counted_answer(response, spend)
             except (self._errors.BadRequestError, self._errors.UnprocessableEntityError) as error:
                 if self._options.pop(str(error.param), None) is not None:
                     if error.param == "max_tokens":
@@ -128,6 +134,35 @@ class OpenAIChat:
                     self._knows_schemas = False
                 else:
                     raise
+
+
+@contextmanager
+def counted_requests(spend: Spend) -> Generator[None]:
+    """Count requests of OpenAI's client that fail, with those that it sent before and repeated."""
+    try:
+        yield
+    except BaseException as error:
+        spend.fail(1 + _repetitions(getattr(error, "request", None)))
+        raise
+
+
+def counted_answer(response: Any, spend: Spend) -> Any:
+    """Return the answer in a raw response of OpenAI's client, and count it, its repetitions and its tokens."""
+    spend.fail(_repetitions(getattr(response, "http_request", None)))
+    try:
+        answer = response.parse()
+    except Exception:
+        spend.fail()
+        raise
+    usage = getattr(answer, "usage", None)
+    spend(getattr(usage, "total_tokens", 0), getattr(usage, "completion_tokens", 0))
+    return answer
+
+
+def _repetitions(request: Any) -> int:
+    """Return how often OpenAI's client had sent a request before: it says so in a header of the last one."""
+    said = "" if request is None else str(request.headers.get("x-stainless-retry-count", ""))
+    return int(said) if said.isdecimal() and len(said) < 3 else 0
 
 
 def _without_nul(value: Any) -> Any:

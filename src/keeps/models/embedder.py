@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from keeps.store.costs.spend import Spend
+
 Floats = npt.NDArray[np.float32]
+Meter = Callable[[str, str, Spend], None]
+"""Takes the model, the job (`index` or `recall`) and what requests used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +67,10 @@ class ReadsInPieces(Protocol):
     """An embedder that can return the text positions of the word pieces that it embeds."""
 
     async def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]: ...
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """An embedder over the network, whose requests cost something. It calls `meter` after each."""
+
+    meter: Meter | None

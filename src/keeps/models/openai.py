@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from keeps.base.cache.breaker import Breaker
-from keeps.models.embedder import Embedding, Floats, QueryEmbedding
+from keeps.models.chat import counted_answer, counted_requests
+from keeps.models.embedder import Embedding, Floats, Meter, QueryEmbedding
+from keeps.store.costs.spend import Spend
 from keeps.store.db.session import forbid_inside_transaction
 from keeps_client.errors import NotConfiguredError, UnavailableError
 
@@ -70,6 +73,7 @@ class OpenAIEmbedder:
         self._asked = dimensions
         self._slots = asyncio.Semaphore(CONCURRENT_BATCHES)
         self._breaker = Breaker()
+        self.meter: Meter | None = None
         self.dimensions = self._seen = dimensions or KNOWN_DIMENSIONS.get(model, 0)
         self.model = f"openai/{model}" + (f"/{dimensions}" if dimensions else "")
 
@@ -79,7 +83,7 @@ class OpenAIEmbedder:
 
         async def one(batch: Sequence[str]) -> list[Floats]:
             async with self._slots:
-                return await self._ask(batch, TEXTS_SECONDS)
+                return await self._ask(batch, TEXTS_SECONDS, "index")
 
         answers = await asyncio.gather(*map(one, batches))
         return [Embedding(vector, None) for answer in answers for vector in answer]
@@ -87,19 +91,21 @@ class OpenAIEmbedder:
     async def embed_query(self, text: str) -> QueryEmbedding:
         """Return the vector of a question, without waiting for stored texts."""
         forbid_inside_transaction("the embedding model")
-        (vector,) = await self._ask([text], QUESTION_SECONDS)
+        (vector,) = await self._ask([text], QUESTION_SECONDS, "recall")
         return QueryEmbedding(vector, None, ())
 
     async def close(self) -> None:
         await self._client.close()
 
-    async def _ask(self, texts: Sequence[str], seconds: float) -> list[Floats]:
+    async def _ask(self, texts: Sequence[str], seconds: float, job: str) -> list[Floats]:
         """Ask the server, unless it failed several times in a row: then it is asked again after a while."""
         if not self._breaker.lets_through():
             raise UnavailableError("the embedding server does not answer; it is skipped for some seconds")
+        spend, started = Spend(), time.perf_counter()
         try:
             async with asyncio.timeout(seconds):
-                vectors = self._checked(await self._answer(texts), len(texts))
+                answer = await self._answer(texts, spend)
+            vectors = self._checked(answer, len(texts), spend)
         except TimeoutError:
             self._breaker.failed()
             raise UnavailableError(f"the embedding server did not answer in {seconds:.0f} s") from None
@@ -108,15 +114,21 @@ class OpenAIEmbedder:
         except UnavailableError:
             self._breaker.failed()
             raise
+        finally:
+            spend.seconds = time.perf_counter() - started
+            if self.meter is not None:
+                self.meter(self._name, job, spend)
         self._breaker.succeeded()
         return vectors
 
-    async def _answer(self, texts: Sequence[str]) -> Any:
+    async def _answer(self, texts: Sequence[str], spend: Spend) -> Any:
         options = {"dimensions": self._asked} if self._asked else {}
         try:
-            return await self._client.embeddings.create(
-                model=self._name, input=[_cut(text) for text in texts], encoding_format="float", **options
-            )
+            with counted_requests(spend):
+                response = await self._client.embeddings.with_raw_response.create(
+                    model=self._name, input=[_cut(text) for text in texts], encoding_format="float", **options
+                )
+            return counted_answer(response, spend)
         except self._errors.AuthenticationError as error:
             raise NotConfiguredError(
                 f"the embedding server refused the API key ({error.status_code}); check KEEPS_EMBEDDING_API_KEY"
@@ -131,7 +143,15 @@ class OpenAIEmbedder:
         except (ValueError, OverflowError, RecursionError):  # The answer is not JSON, or contains no vector.
             raise UnavailableError(NO_VECTORS) from None
 
-    def _checked(self, answer: Any, count: int) -> list[Floats]:
+    def _checked(self, answer: Any, count: int, spend: Spend) -> list[Floats]:
+        """Return one unit vector for each text, and count an answer without them as failed."""
+        try:
+            return self._vectors(answer, count)
+        except UnavailableError:
+            spend.reject()
+            raise
+
+    def _vectors(self, answer: Any, count: int) -> list[Floats]:
         """Return one unit vector for each text. A server may return anything, so everything else is rejected."""
         try:
             data = sorted(answer.data, key=lambda item: item.index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 from keeps_client._sync.base import Doing
@@ -13,6 +13,8 @@ from keeps_client.models import (
     Anchor,
     CertificateKey,
     ChainVerification,
+    CostGrouping,
+    Costs,
     ErasureReceipt,
     EventLink,
     HeldJob,
@@ -48,6 +50,7 @@ from keeps_client.models.access import (
     REVOKE_TENANT_KEY,
     SET_QUOTA,
 )
+from keeps_client.models.costs import GET_COSTS
 from keeps_client.models.events import (
     ADD_WEBHOOK,
     LIST_WEBHOOK_FAILURES,
@@ -144,6 +147,21 @@ class Admin(Doing):
     def set_quota(self, tenant_id: str, **limits: int | None) -> TenantInfo:
         """Set a tenant's limits: `max_memories`, `max_bytes`. Omitted limits stay; None removes a limit."""
         return self._do(SET_QUOTA, tenant_id=tenant_id, body=limits)
+
+    def costs(
+        self,
+        *,
+        by: CostGrouping = "day",
+        since: date | None = None,
+        until: date | None = None,
+        tenant_id: str | None = None,
+        all_tenants: bool = False,
+    ) -> Costs:
+        """Return what models cost, and the budgets: 30 days until today, unless `since` and `until` say otherwise.
+
+        `all_tenants`, and `by="tenant"`, are for operators.
+        """
+        return self._do(GET_COSTS, by=by, since=since, until=until, tenant_id=tenant_id, all_tenants=all_tenants)
 
     def verify_events(self) -> Verification:
         """Compare the tenant's rows with its events, byte by byte, and verify the chain of its log."""

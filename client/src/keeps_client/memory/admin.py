@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 from keeps_client.memory.base import Doing
@@ -12,6 +12,8 @@ from keeps_client.models import (
     Anchor,
     CertificateKey,
     ChainVerification,
+    CostGrouping,
+    Costs,
     ErasureReceipt,
     EventLink,
     HeldJob,
@@ -47,6 +49,7 @@ from keeps_client.models.access import (
     REVOKE_TENANT_KEY,
     SET_QUOTA,
 )
+from keeps_client.models.costs import GET_COSTS
 from keeps_client.models.events import (
     ADD_WEBHOOK,
     LIST_WEBHOOK_FAILURES,
@@ -143,6 +146,21 @@ class Admin(Doing):
     async def set_quota(self, tenant_id: str, **limits: int | None) -> TenantInfo:
         """Set a tenant's limits: `max_memories`, `max_bytes`. Omitted limits stay; None removes a limit."""
         return await self._do(SET_QUOTA, tenant_id=tenant_id, body=limits)
+
+    async def costs(
+        self,
+        *,
+        by: CostGrouping = "day",
+        since: date | None = None,
+        until: date | None = None,
+        tenant_id: str | None = None,
+        all_tenants: bool = False,
+    ) -> Costs:
+        """Return what models cost, and the budgets: 30 days until today, unless `since` and `until` say otherwise.
+
+        `all_tenants`, and `by="tenant"`, are for operators.
+        """
+        return await self._do(GET_COSTS, by=by, since=since, until=until, tenant_id=tenant_id, all_tenants=all_tenants)
 
     async def verify_events(self) -> Verification:
         """Compare the tenant's rows with its events, byte by byte, and verify the chain of its log."""

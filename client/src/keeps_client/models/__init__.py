@@ -30,6 +30,7 @@ from keeps_client.models.conversations import (
     Note,
     SessionNotes,
 )
+from keeps_client.models.costs import BudgetState, CostGrouping, CostLine, Costs, MemoryCost
 from keeps_client.models.databases import (
     DatabaseColumn,
     DatabaseInfo,
@@ -171,6 +172,7 @@ __all__ = [
     "AtomicMerge",
     "AtomicResult",
     "Belief",
+    "BudgetState",
     "Certificate",
     "CertificateKey",
     "ChainBreak",
@@ -180,6 +182,9 @@ __all__ = [
     "ContextRequest",
     "ContextResult",
     "ContextSection",
+    "CostGrouping",
+    "CostLine",
+    "Costs",
     "DatabaseColumn",
     "DatabaseInfo",
     "DatabaseReference",
@@ -234,6 +239,7 @@ __all__ = [
     "MadeWebhook",
     "Memory",
     "MemoryChange",
+    "MemoryCost",
     "MemoryReader",
     "Mention",
     "Merge",

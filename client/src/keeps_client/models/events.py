@@ -47,6 +47,8 @@ EventType = Literal[
     "space.written",
     "space.member.written",
     "space.member.removed",
+    "budget.warned",
+    "budget.reached",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 """All event types, which are also those to subscribe to."""

@@ -89,6 +89,7 @@ class Metrics:
             "keeps_memory_index_lag_seconds", "Age of the oldest memory or item that waits for its vector."
         )
         self.state = StateMetrics(self.registry)
+        self.costs = CostMetrics(self.registry)
 
 
 class StateMetrics:
@@ -118,6 +119,31 @@ class StateMetrics:
         )
         self.log_bytes = latest("keeps_backup_log_waiting_bytes", "Bytes of these segments.", ["cell"])
         self.log_seconds = latest("keeps_backup_log_waiting_seconds", "Age of the oldest of these segments.", ["cell"])
+
+
+class CostMetrics:
+    """Metrics of models over the network, and of budgets."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        counter, latest = partial(Counter, registry=registry), partial(_latest, registry=registry)
+        self.calls = counter(
+            "keeps_model_calls",
+            "Requests to models over the network: `answered`, or `failed`, with those sent again. Jobs of embedding"
+            " models are `index` and `recall`.",
+            ["job", "outcome"],
+        )
+        self.tokens = counter(
+            "keeps_model_tokens", "Tokens of these requests: `sent`, or `answered`.", ["job", "direction"]
+        )
+        self.seconds = counter("keeps_model_seconds", "Seconds until these requests were answered.", ["job"])
+        self.alerts = counter(
+            "keeps_budget_alerts",
+            "Budgets of a tenant or of the installation that were used by 80 % (`warned`) or completely (`reached`).",
+            ["budget", "level"],
+        )
+        self.used = latest(
+            "keeps_budget_used_ratio", "Used share of a budget of the installation in its period.", ["budget"]
+        )
 
 
 class HttpMetrics:

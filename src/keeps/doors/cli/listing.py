@@ -47,6 +47,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
             "conversations",
             "Show statistics of your memories.",
         ),
+        "costs": ("costs", "Show what models cost, and the budgets."),
     },
     "Knowledge and data": {
         "documents": ("documents", "Documents that agents can search and cite."),

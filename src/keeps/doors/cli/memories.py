@@ -16,6 +16,7 @@ from keeps.doors.cli.hits import note_of, print_hits, short
 from keeps.doors.cli.identifiers import memory_id_of
 from keeps.doors.cli.parsers import Spaces, check_question, time_option
 from keeps_client.errors import ValidationFailedError
+from keeps_client.models.costs import MemoryCost
 from keeps_client.models.memories import MemoryOrder
 
 if TYPE_CHECKING:
@@ -222,6 +223,8 @@ async def get(
         text += [
             f"[dim]{'readable by':>17}[/]  {_reader(reader)}" for reader in await memory.list_readers(stored.memory_id)
         ]
+    cost = MemoryCost.of(stored.metadata)
+    text += [] if cost is None else [f"[dim]made by an LLM: {escape(cost.text)}[/]"]
     return Answer(stored, "\n".join(text))
 
 

@@ -50,6 +50,7 @@ MENU = (
     Entry("/ui/items", "Items"),
     Entry("/ui/operations", "Operations"),
     Entry("/ui/knowledge", "Knowledge"),
+    Entry("/ui/costs", "Costs", "admin"),
     Entry("/ui/admin", "Admin", "admin"),
 )
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
 from keeps.memory.conversations import llm
-from keeps.memory.conversations.facts import NAMESPACE, Fact
+from keeps.memory.conversations.facts import NAMESPACE, Cost, Fact
 from keeps.memory.conversations.learning import NewFact
 from keeps.memory.conversations.llm import Read
 from keeps.memory.conversations.service import ConversationService, summary_memory
@@ -28,7 +28,6 @@ from keeps.part import Run
 from keeps.state.sessions import store as sessions
 from keeps.store.db.session import Database, Tx
 from keeps.store.db.statements import Statements
-from keeps.store.tenants.usage import spent_on
 from keeps_client.errors import KeepsError
 from keeps_client.models import Note, Receipt, SessionNotes
 
@@ -42,7 +41,7 @@ WAITED = timedelta(days=3)
 
 
 class SessionConsolidation:
-    """Consolidates conversations. `tokens_a_day`: LLM tokens that a tenant's jobs may use per day."""
+    """Consolidates conversations."""
 
     def __init__(
         self,
@@ -50,13 +49,11 @@ class SessionConsolidation:
         exchanges: ConversationService,
         memory: MemoryService,
         chat: CountedChat | None,
-        tokens_a_day: int,
     ) -> None:
         self._database = database
         self._exchanges = exchanges
         self._memory = memory
         self._chat = chat
-        self._tokens_a_day = tokens_a_day
 
     async def consolidate_user(self, scope: Scope, run: Run) -> None:
         """Consolidate all due conversations of one user."""
@@ -76,7 +73,7 @@ class SessionConsolidation:
                 async with attempt as tx:
                     await sessions.notes_done(tx, notes, agent_id, read)
             return
-        extracted, summary = ([], "") if isinstance(read, datetime) else read
+        extracted, summary, cost = ([], "", None) if isinstance(read, datetime) else read
         plain = not any(note.role == "tool" for note in notes.items)
         if summary:
             notes = notes.model_copy(update={"summary": summary})
@@ -90,11 +87,14 @@ class SessionConsolidation:
                 session_id=notes.session_id,
                 read_by="llm",
                 trust={"user": "user", "tool": "tool"}.get(note.role, "agent"),
+                cost=cost,
             )
         facts: list[Receipt] = []
         async for attempt in self._database.writing(scope):
             async with attempt as tx:
-                facts = await self._store(tx, run, agent_id, notes, new_facts, trusted=not summary or plain)
+                facts = await self._store(
+                    tx, run, agent_id, notes, new_facts, cost if summary else None, trusted=not summary or plain
+                )
         run.counts["sessions"] += 1
         if facts:
             run.counts["facts"] += len(facts)
@@ -106,12 +106,13 @@ class SessionConsolidation:
         agent_id: str,
         notes: SessionNotes,
         new_facts: Sequence[NewFact],
+        cost: Cost | None,
         *,
         trusted: bool,
     ) -> list[Receipt]:
         """Store the summary of a conversation and its facts; return the receipts of the facts."""
         session = await sessions.get(tx, notes.session_id)
-        made = summary_memory(notes, session.name if session else None, run.now, agent_id, trusted=trusted)
+        made = summary_memory(notes, session.name if session else None, run.now, agent_id, trusted=trusted, cost=cost)
         (receipt,) = await self._memory.apply(
             tx, await self._memory.prepare(tx.scope, [made], index_now=False, derived=True)
         )
@@ -125,32 +126,32 @@ class SessionConsolidation:
 
     async def _read(
         self, scope: Scope, run: Run, notes: SessionNotes, agent_id: str
-    ) -> tuple[list[tuple[Read, UUID, Note]], str] | datetime:
-        """Return the facts and the summary that the LLM extracts from the last messages; empty without an LLM.
+    ) -> tuple[list[tuple[Read, UUID, Note]], str, Cost | None] | datetime:
+        """Return the facts and the summary that the LLM extracts from the last messages, and what they cost.
+
+        Empty without an LLM.
 
         While the LLM is unavailable or the day's budget is used up, return the time of the next attempt instead: after
         each failure half as late again as the conversation is old.
         """
         if self._chat is None:
-            return [], ""
-        day = run.now.date()
+            return [], "", None
+        if (until := await self._chat.blocked_until(scope)) is not None:
+            run.counts["over_llm_budget"] += 1
+            return until
         async with self._database.scoped(scope) as tx:
-            spent = await spent_on(tx, day, JOB)
             stored_messages = await sessions.messages(tx, notes.session_id, READ_MESSAGES, agent_id)
             rows = await tx.fetch(QUERIES["facts_known"], scope.tenant_id, scope.user_id, NAMESPACE, KNOWN_FACTS)
-        if spent >= self._tokens_a_day:
-            run.counts["over_llm_budget"] += 1
-            return datetime.combine(day + timedelta(days=1), time(), UTC)
         known_facts = [_as_fact(json.loads(row["value"])) for row in rows if row["value"]]
+        chat = self._chat.of(scope)
         try:
-            extracted, summary = await llm.read(
-                self._chat.of(scope), [note for _, note in stored_messages], known_facts
-            )
+            extracted, summary = await llm.read(chat, [note for _, note in stored_messages], known_facts)
         except KeepsError as error:
             log().warning("the LLM did not read a conversation; the job retries later", error=error.code)
             run.counts["llm_away"] += 1
             return run.now + max(RETRY_DELAY, (run.now - notes.updated_at) / 2)
-        return [(fact, *stored_messages[fact.position]) for fact in extracted], summary
+        cost = chat.made(len(extracted) + bool(summary)) if extracted or summary else None
+        return [(fact, *stored_messages[fact.position]) for fact in extracted], summary, cost
 
 
 def _as_fact(value: dict[str, str]) -> Fact:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -19,6 +20,9 @@ from keeps.base.text.words import without_piles
 from keeps_client.models import NewMemory
 
 NAMESPACE = "facts"
+COST = "llm"
+"""Field of the metadata: what the call of the LLM took that made the memory."""
+Cost = Mapping[str, JsonValue]
 ENDED = "ended/"
 """Begins the keys of ends of facts. They are memories that are over, so they are never current."""
 USER = "user"
@@ -68,6 +72,7 @@ def as_memory(
     trust: str,
     speaker: str | None,
     agent_id: str | None = None,
+    cost: Cost | None = None,
 ) -> NewMemory:
     """Return the memory of a fact.
 
@@ -81,6 +86,8 @@ def as_memory(
         metadata["speaker"] = speaker
     if trust != "user":
         metadata["trust"] = trust
+    if cost is not None:
+        metadata[COST] = dict(cost)
     return NewMemory(
         content=fact.sentence if read_by == RULES else sentence_of(fact),
         namespace=NAMESPACE,

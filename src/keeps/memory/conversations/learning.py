@@ -12,7 +12,7 @@ from pydantic import JsonValue, ValidationError
 
 from keeps.base.scope import Scope
 from keeps.base.text.trust import OUTDATED, RULES
-from keeps.memory.conversations.facts import NAMESPACE, USER, Fact, as_memory
+from keeps.memory.conversations.facts import NAMESPACE, USER, Cost, Fact, as_memory
 from keeps.memory.memories import store as memories
 from keeps.memory.memories.changes import Write
 from keeps.memory.memories.screening import held, less_trusted
@@ -62,8 +62,9 @@ class FactWriter:
         trust: str = "user",
         speaker: str | None = None,
         agent_id: str | None = None,
+        cost: Cost | None = None,
     ) -> list[NewFact]:
-        """Validate, stem and hash the memories of facts."""
+        """Validate, stem and hash the memories of facts. `cost`: what the call that read them took."""
         # An appointment of one agent would block the same appointment told to another.
         facts = [fact for fact in facts if fact.until is None or not scope.agent_bound]
         if scope.space_id is not None:  # Several people speak: each has facts of their own.
@@ -79,6 +80,7 @@ class FactWriter:
                 trust=trust,
                 speaker=speaker,
                 agent_id=agent_id,
+                cost=cost,
             )
             for fact in facts
         ]

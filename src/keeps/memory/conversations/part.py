@@ -50,7 +50,6 @@ def _consolidate_sessions(core: Core) -> UserJob:
         core.get(ConversationService),
         core.get(MemoryService),
         core.chat_for("sessions"),
-        core.settings.llm_tokens_per_day,
     ).consolidate_user
 
 

@@ -19,7 +19,7 @@ from keeps.base.scope import Scope
 from keeps.base.telemetry.logs import log
 from keeps.base.text.trust import origin_of, trust_of, with_trust
 from keeps.memory.conversations import rules
-from keeps.memory.conversations.facts import NAMESPACE
+from keeps.memory.conversations.facts import COST, NAMESPACE, Cost
 from keeps.memory.conversations.learning import FactWriter, NewFact
 from keeps.memory.memories import answers
 from keeps.memory.memories import store as memories
@@ -408,7 +408,13 @@ def _kept(answer: ExchangeReceipt) -> StoredAnswer:
 
 
 def summary_memory(
-    notes: SessionNotes, name: str | None, now: datetime, agent_id: str = "", *, trusted: bool = True
+    notes: SessionNotes,
+    name: str | None,
+    now: datetime,
+    agent_id: str = "",
+    *,
+    trusted: bool = True,
+    cost: Cost | None = None,
 ) -> NewMemory:
     """Return the memory of a conversation: its summary, decisions and action items.
 
@@ -420,12 +426,16 @@ def summary_memory(
         now: The time of writing; no summary is later.
         agent_id: The owner of the notes, if they are an agent's own.
         trusted: False if an LLM wrote the summary and had read text from a tool.
+        cost: What the call of the LLM took.
     """
     held_at = min(now, max((note.at for note in notes.items), default=notes.updated_at))
     called = " ".join((name or notes.session_id).split())
     said = "1 message" if notes.message_count == 1 else f"{notes.message_count} messages"
     parts = [f"Conversation {called}, {held_at:%Y-%m-%d}: {said}."]
     parts += [folding.digest(notes)]
+    metadata = with_trust({}, _trust_of_notes(notes) if trusted else "tool")
+    if cost is not None:
+        metadata[COST] = dict(cost)
     return NewMemory(
         content="\n".join(parts)[:8_000],
         kind="episodic",
@@ -436,7 +446,7 @@ def summary_memory(
         importance=0.6,
         valid_from=held_at,
         agent_id=agent_id or None,
-        metadata=with_trust({}, _trust_of_notes(notes) if trusted else "tool"),
+        metadata=metadata,
     )
 
 

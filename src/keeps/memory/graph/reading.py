@@ -23,6 +23,9 @@ from keeps_client.models import Entity, Reading, Relation
 BATCH = 200
 OWN_LEVELS = LEVELS.index("shared")
 """Number of levels of the user's own words and their agents'."""
+COST = "llm"
+"""Property of entities and edges: what the call of the LLM took that found them."""
+Cost = Mapping[str, JsonValue]
 
 
 class Reader:
@@ -52,35 +55,37 @@ class Reader:
                     await tx.execute(store.QUERIES["readings_forget"], scope.tenant_id, scope.user_id)
         memories = entities = mentions = 0
         while True:
-            answers = await self._ask(scope)
+            answers, cost = await self._ask(scope)
             done = None
             async for attempt in self._introducer.writing(scope):
                 async with attempt as tx:
-                    done = await self._batch(tx, answers)
+                    done = await self._batch(tx, answers, cost)
             if done is None:
                 return Reading(memories=memories, entities=entities, mentions=mentions, pending=0)
             memories, entities, mentions = memories + done[0], entities + done[1], mentions + done[2]
             if progress:
                 progress(done[0])
 
-    async def _ask(self, scope: Scope) -> Mapping[UUID, ToldGraph]:
-        """Return what the LLM finds in the next texts.
+    async def _ask(self, scope: Scope) -> tuple[Mapping[UUID, ToldGraph], Cost]:
+        """Return what the LLM finds in the next texts, and what its call took, as properties.
 
         Empty if there is none or it is unreachable: the rules continue alone.
         """
         if self._chat is None:
-            return {}
+            return {}, {}
         async with self._database.scoped(scope) as tx:
             rows = await tx.fetch(store.QUERIES["memories_to_read"], scope.tenant_id, scope.user_id, extraction.BATCH)
         if not rows:
-            return {}
+            return {}, {}
+        chat = self._chat.of(scope)
         try:
-            return await extraction.ask(self._chat.of(scope), [(row["memory_id"], row["content"]) for row in rows])
+            answers = await extraction.ask(chat, [(row["memory_id"], row["content"]) for row in rows])
         except KeepsError as error:
             log().warning("the LLM did not answer; extracting entities by rules only", error=type(error).__name__)
-            return {}
+            return {}, {}
+        return answers, {COST: chat.made(len(rows))}
 
-    async def _batch(self, tx: Tx, told: Mapping[UUID, ToldGraph]) -> tuple[int, int, int] | None:
+    async def _batch(self, tx: Tx, told: Mapping[UUID, ToldGraph], cost: Cost) -> tuple[int, int, int] | None:
         """Read one batch. Return the numbers of memories, new entities and mentions; None if nothing is left."""
         who = (tx.scope.tenant_id, tx.scope.user_id)
         at_most = BATCH if self._chat is None else extraction.BATCH
@@ -103,7 +108,7 @@ class Reader:
                     name=name[:255],
                     entity_type=kind,
                     aliases=(),
-                    properties=_of_trust(row),
+                    properties={**(cost if name in typed else {}), **_of_trust(row)},
                     visibility="private",
                     source="llm" if name in typed else "text",
                     version=1,
@@ -117,7 +122,7 @@ class Reader:
         edges: list[Relation] = []
         for row in rows:
             if row["memory_id"] in told:
-                edges += await self._edges(tx, row, told[row["memory_id"]], known_names)
+                edges += await self._edges(tx, row, told[row["memory_id"]], known_names, cost)
         await store.put_relations(tx, edges)
         pairs: list[tuple[UUID, UUID]] = []
         for row in rows:
@@ -131,7 +136,9 @@ class Reader:
         await tx.execute(store.QUERIES["memories_read"], *who, ids, [row["version"] for row in rows])
         return len(rows), len(made), len(pairs)
 
-    async def _edges(self, tx: Tx, row: Row, told: ToldGraph, known: Mapping[tuple[str, ...], UUID]) -> list[Relation]:
+    async def _edges(
+        self, tx: Tx, row: Row, told: ToldGraph, known: Mapping[tuple[str, ...], UUID], cost: Cost
+    ) -> list[Relation]:
         """Return the edges of a text that are not stored yet. An LLM never ends the edges of a user."""
         now = self._clock()
         edges: list[Relation] = []
@@ -149,7 +156,7 @@ class Reader:
                     source_id=ends[0],
                     target_id=ends[1],
                     relation_type=kind,
-                    properties={"found_by": "llm", **_of_trust(row)},
+                    properties={"found_by": "llm", **cost, **_of_trust(row)},
                     weight=1.0,
                     visibility="private",
                     valid_from=now,

@@ -8,7 +8,7 @@ from keeps_client.models import insights as api
 
 
 def make(core: Core) -> None:
-    core.add(InsightService(core.database, core.clock))
+    core.add(InsightService(core.database, core.usage, core.clock))
 
 
 def endpoints(core: Core) -> tuple[EndpointHandler, ...]:

@@ -8,6 +8,7 @@ from keeps.base.clock import Clock
 from keeps.base.scope import Scope
 from keeps.base.text.importance import asks_only, is_chatter
 from keeps.memory.lifecycle.promotion import would_promote
+from keeps.store.costs.usage import ModelUsage
 from keeps.store.db.session import Database, Row
 from keeps.store.db.statements import Statements
 from keeps_client.models import Insights, JunkAudit
@@ -21,15 +22,17 @@ EXAMPLES = 10
 
 
 class InsightService:
-    """Computes statistics; writes nothing."""
+    """Computes statistics; writes nothing but what this process has counted of models."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, usage: ModelUsage, clock: Clock) -> None:
         self._database = database
+        self._usage = usage
         self._clock = clock
 
     async def insights(self, scope: Scope) -> Insights:
         now = self._clock()
         who = (scope.tenant_id, scope.user_id)
+        await self._usage.flush(scope.tenant_id)
         async with self._database.reading(scope) as tx:
             totals = await tx.fetch(QUERIES["totals"], *who, now)
             lives = await tx.fetch_row(QUERIES["lives"], *who)

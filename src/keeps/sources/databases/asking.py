@@ -11,6 +11,7 @@ import numpy as np
 from cachetools import LRUCache
 from pydantic import BaseModel
 
+from keeps.base.fairness import acting_for
 from keeps.models.chat import ChatModel
 from keeps.models.embedder import Embedder
 from keeps.sources.databases.rules import Dialect
@@ -50,19 +51,19 @@ class Chooser:
         self._embedder = embedder
         self._known: LRUCache[tuple[object, int], np.ndarray] = LRUCache(REMEMBERED_DATABASES)
 
-    async def choose(self, question: str, databases: Sequence[Held]) -> Chosen:
+    async def choose(self, tenant_id: str, question: str, databases: Sequence[Held]) -> Chosen:
         """Return the one of several databases with the best table. `databases` must not be empty."""
         if len(databases) == 1 and len(databases[0].info.tables) <= MOST_TABLES:
             return Chosen(databases[0], databases[0].info.tables)
         scored: list[tuple[float, Held, list[float]]] = []
         for database in databases:
-            scores = await self._scores(question, database)
+            scores = await self._scores(tenant_id, question, database)
             scored.append((max(scores), database, scores))
         _, database, scores = max(scored, key=lambda each: each[0])
         order = sorted(range(len(scores)), key=lambda at: -scores[at])[:MOST_TABLES]
         return Chosen(database, tuple(database.info.tables[at] for at in sorted(order)))
 
-    async def _scores(self, question: str, held: Held) -> list[float]:
+    async def _scores(self, tenant_id: str, question: str, held: Held) -> list[float]:
         texts = [f"{held.info.purpose}. {_described(table)}" for table in held.info.tables]
         if self._embedder is None:
             asked = _words(question)
@@ -70,10 +71,12 @@ class Chooser:
         key = held.info.database_id, held.info.version
         vectors = self._known.get(key)
         if vectors is None:
-            found = await self._embedder.embed(texts)
+            with acting_for(tenant_id):
+                found = await self._embedder.embed(texts)
             vectors = np.asarray([vector.sentence for vector in found], dtype=np.float32)
             self._known[key] = vectors
-        asked_vector = np.asarray((await self._embedder.embed_query(question)).sentence, dtype=np.float32)
+        with acting_for(tenant_id):
+            asked_vector = np.asarray((await self._embedder.embed_query(question)).sentence, dtype=np.float32)
         return [float(score) for score in vectors @ asked_vector]
 
 

@@ -174,7 +174,7 @@ class DatabaseService:
             databases = await self._askable(scope)
             if not databases:
                 raise NotFoundError("there is no database that you may query; add one with add_database")
-        chosen = await self._chooser.choose(wanted.question, databases)
+        chosen = await self._chooser.choose(scope.tenant_id, wanted.question, databases)
         chat = self._chat.of(scope)
 
         async def work(scope: Scope, held: Held, asked: _Asked) -> QueryResult:

@@ -1521,6 +1521,41 @@ CREATE OR REPLACE FUNCTION keeps.installation_counts() RETURNS TABLE (tenants bi
                FROM memory_vectors GROUP BY model) AS counted)
 $$;
 
+-- What models were asked from one day to another: rows of the current tenant, or of all for the owner. Tokens that a
+-- server of an earlier release counted have no model and no calls.
+CREATE OR REPLACE FUNCTION keeps.usage_rows(since date, until date) RETURNS TABLE (tenant_id text, day date, job text,
+    kind text, model text, calls bigint, failed bigint, prompt_tokens bigint, completion_tokens bigint,
+    seconds double precision)
+    LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT tenant_id, day, job, kind, model, calls, failed, prompt_tokens, completion_tokens, seconds
+    FROM model_usage WHERE day BETWEEN since AND until
+    UNION ALL
+    SELECT llm_usage.tenant_id, llm_usage.day, llm_usage.job, 'llm', '', 0::bigint, 0::bigint,
+        llm_usage.tokens - known.tokens, 0::bigint, 0.0::double precision
+    FROM llm_usage CROSS JOIN LATERAL (
+        SELECT COALESCE(sum(model_usage.prompt_tokens + model_usage.completion_tokens), 0)::bigint AS tokens
+        FROM model_usage WHERE model_usage.tenant_id = llm_usage.tenant_id AND model_usage.day = llm_usage.day
+            AND model_usage.job = llm_usage.job AND model_usage.kind = 'llm') AS known
+    WHERE llm_usage.day BETWEEN since AND until AND llm_usage.tokens > known.tokens;
+END
+$$;
+
+-- The same of all tenants in sums, by day, job, model or tenant: ids and counts alone.
+CREATE OR REPLACE FUNCTION keeps.usage_of_all(since date, until date, grouped_by text) RETURNS TABLE (name text,
+    kind text, model text, calls bigint, failed bigint, prompt_tokens bigint, completion_tokens bigint,
+    seconds double precision)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT CASE grouped_by WHEN 'day' THEN day::text WHEN 'job' THEN job WHEN 'tenant' THEN tenant_id ELSE model END,
+        kind, model, sum(calls)::bigint, sum(failed)::bigint, sum(prompt_tokens)::bigint,
+        sum(completion_tokens)::bigint, sum(seconds)
+    FROM usage_rows(since, until) GROUP BY 1, 2, 3;
+END
+$$;
+
 -- The owners of some memories of the current tenant, for callers who may act for any user.
 CREATE OR REPLACE FUNCTION keeps.memory_owners(wanted uuid[]) RETURNS TABLE (memory_id uuid, user_id text)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$

@@ -53,7 +53,7 @@ BEGIN
         ('SELECT, INSERT, UPDATE, DELETE',
          'memories memory_vectors webhooks webhook_failures sessions plans plan_correlations task_contexts'
          ' task_subtasks idempotency_keys working_memory entities entity_names relations mentions memory_readings'
-         ' session_notes operation_changes operations storage_samples llm_usage documents document_passages databases'
+         ' session_notes operation_changes operations storage_samples llm_usage model_usage budget_alerts documents document_passages databases'
          ' query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors'),
         ('SELECT, INSERT, DELETE', 'requests'),
         ('SELECT, INSERT, UPDATE (title, archived_at)', 'spaces'),
@@ -69,8 +69,8 @@ BEGIN
          ' memory_pending operation_changes query_audit transcripts transcript_entries transcript_values items'
          ' item_refreshes item_vectors item_pending requests', 'own', 'ALL', 'keeps_app', '{own}', NULL),
         -- What belongs to the tenant: any user of it. Names and counts, no content of users.
-        ('webhooks webhook_failures providers operations tenant_jobs storage_samples llm_usage api_keys databases',
-         'tenant', 'ALL', 'keeps_app', '{named}', NULL),
+        ('webhooks webhook_failures providers operations tenant_jobs storage_samples llm_usage model_usage'
+         ' budget_alerts api_keys databases', 'tenant', 'ALL', 'keeps_app', '{named}', NULL),
         ('tenants', 'own', 'ALL', 'keeps_app', '{tenant}', NULL),
         -- Shared by the tenant, or by the members of a space; whoever writes a key signs it.
         ('working_memory', 'shared', 'ALL', 'keeps_app',
@@ -147,8 +147,8 @@ BEGIN
         -- tenant,
         ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_words'
          ' postings audience_words vector_bits memory_vectors memory_readings memory_pending entities entity_names'
-         ' relations mentions session_notes operation_changes operations storage_samples llm_usage tenant_jobs'
-         ' documents document_passages databases query_audit transcripts transcript_entries transcript_values items'
+         ' relations mentions session_notes operation_changes operations storage_samples llm_usage model_usage'
+         ' budget_alerts tenant_jobs documents document_passages databases query_audit transcripts transcript_entries transcript_values items'
          ' item_refreshes item_vectors item_pending requests', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),
         ('tenants', 'held', 'ALL', 'keeps_owner', '{tenant}', NULL),
@@ -159,8 +159,8 @@ BEGIN
         ('events', 'erase', 'DELETE', 'keeps_owner', $${tenant} AND current_setting('app.log_change', true) = 'erase'$$,
          NULL),
         -- what is counted over all tenants (ids and counts alone leave the function),
-        ('tenants users memories memory_vectors items item_vectors events audience_words', 'count', 'SELECT', 'keeps_owner', 'true',
-         NULL),
+        ('tenants users memories memory_vectors items item_vectors events audience_words llm_usage model_usage', 'count',
+         'SELECT', 'keeps_owner', 'true', NULL),
         ('memory_access', 'count', 'SELECT', 'keeps_owner', '{tenant}', NULL),
         -- what is due, or found before a tenant is known,
         ('memory_pending item_pending tenant_jobs', 'due', 'SELECT', 'keeps_owner', 'true', NULL),
@@ -267,6 +267,7 @@ END $wall$;
 GRANT EXECUTE ON FUNCTION keeps.users_to_index(text, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.users_with_other_models(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.installation_counts() TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.usage_rows(date, date), keeps.usage_of_all(date, date, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.index_waiting() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;

@@ -10,10 +10,3 @@ INSERT INTO keeps.users (tenant_id, user_id) VALUES ($1, $2) ON CONFLICT DO NOTH
 -- When the rows of users were made: one that was erased, or came again, has another. $1, $2: tenants and users, side by
 -- side
 SELECT tenant_id, user_id, since FROM keeps.users_since($1, $2)
-
--- name: llm_spent
-SELECT tokens FROM keeps.llm_usage WHERE tenant_id = $1 AND day = $2 AND job = $3
-
--- name: llm_spend
-INSERT INTO keeps.llm_usage (tenant_id, day, job, tokens) VALUES ($1, $2, $3, $4)
-ON CONFLICT (tenant_id, day, job) DO UPDATE SET tokens = llm_usage.tokens + EXCLUDED.tokens

@@ -9,6 +9,7 @@ from keeps.doors.console.pages import (
     admin,
     context,
     conversations,
+    costs,
     demo,
     events,
     graph,
@@ -56,6 +57,7 @@ PAGES: dict[str, Page] = {
     **pick.PAGES,
     **playground.PAGES,
     **knowledge.PAGES,
+    **costs.PAGES,
     **admin.PAGES,
     **demo.PAGES,
 }

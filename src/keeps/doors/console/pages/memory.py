@@ -16,7 +16,7 @@ from keeps.doors.console.views import curve, word_diff
 from keeps.doors.server.authorized_memory import AuthorizedMemory
 from keeps.memory.memories.retention import ARCHIVED_UNDER, retention
 from keeps_client.errors import KeepsError, NotFoundError
-from keeps_client.models import Event, Memory
+from keeps_client.models import Event, Memory, MemoryCost
 
 POINTS, VERSIONS = 60, 50
 
@@ -76,6 +76,7 @@ async def memory(call: Call) -> Response:
         belief=None if stored is None else await call.memory.why(memory_id),
         readers=readers,
         space_id=None if stored is None else space_of(stored.user_id),
+        cost=None if stored is None else MemoryCost.of(stored.metadata),
     )
 
 

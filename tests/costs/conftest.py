@@ -1,0 +1,3 @@
+from tests.lifecycle.conftest import clock
+
+__all__ = ["clock"]
