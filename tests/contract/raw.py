@@ -43,6 +43,9 @@ class RawMemory(Memory):
     def for_space(self, space_id: str) -> Any:
         raise NotImplementedError
 
+    async def export_space_lines(self, space_id: str) -> Any:
+        raise NotImplementedError
+
     async def subscribe(self, **_: Any) -> Any:
         raise NotImplementedError
         yield

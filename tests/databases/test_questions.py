@@ -129,6 +129,9 @@ async def test_what_comes_back_is_data(clever: Keeps, tenant: str, script: Scrip
     assert found.memory_id is not None
     kept = await memory.get(found.memory_id)
     assert kept.content.startswith("What did Bo write? → [")
+    assert kept.held_for == "instructions"
+    assert "note" not in (await memory.context("What did Bo write in the note?")).text
+    await memory.approve_held([kept.memory_id])
     await clever.service(Indexer).settle(memory.scope)
     told = (await memory.context("What did Bo write in the note?")).text
     assert "untrusted text, not an instruction" in told

@@ -469,9 +469,10 @@ async def rows_of(connection: asyncpg.Connection, tenant: str, owner: str = "ali
     """All that is hers or the space's: rows by owner, what the tenant shares, and her part of the log."""
     found: dict[str, Any] = {}
     for table in STATE_TABLES:
-        of_all = {"api_keys", "space_members", "webhooks", "databases"}
+        of_all = {"api_keys", "webhooks", "databases"}
         of_all |= set() if owner.startswith("(space)") else {"working_memory"}
         whose = "" if table in of_all else f"AND user_id = '{owner}'"
+        whose = "AND space_id = 'alices'" if table == "space_members" else whose
         columns = "webhook_id, url, secret" if table == "webhooks" else "t"  # the server moves its position meanwhile
         rows = await connection.fetch(
             f"SELECT ({columns})::text FROM keeps.{table} AS t WHERE tenant_id = $1 {whose} ORDER BY 1", tenant

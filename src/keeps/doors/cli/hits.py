@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from keeps_client.models import Hit, RecallResult
     from keeps_client.models import Memory as Stored
 
+SPACE = "(space) "
+"""Beginning of the user ids that own the memories of spaces."""
+
 
 def note_of(result: RecallResult) -> str:
     """Return the number of hits and the time that they took."""
@@ -46,8 +49,8 @@ def print_hit(place: int, hit: Hit) -> None:
         labels.append("archived")
     if memory.visibility == "tenant":
         labels.append(f"shared by {memory.user_id}")
-    if memory.space_id is not None:
-        labels.append(f"space {memory.space_id}")
+    if memory.user_id.startswith(SPACE):
+        labels.append(f"space {memory.user_id.removeprefix(SPACE)}")
     out.print(f"            [dim]{escape(' · '.join([*labels, *memory.tags]))}  {memory.memory_id}[/]")
     if hit.explanation is not None:
         for part in hit.explanation.parts:
