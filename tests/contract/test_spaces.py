@@ -15,6 +15,7 @@ from keeps.engine import Keeps
 from keeps.memory.recall.indexes import AudienceIndexes
 from keeps_client import Memory, MemoryClient, sync
 from keeps_client.errors import ConflictError, ForbiddenError, NotFoundError, ValidationFailedError
+from keeps_client.models.spaces import SpaceRole
 from tests.contract.conftest import InThreads
 from tests.serving import token
 
@@ -57,7 +58,8 @@ async def memory(request: pytest.FixtureRequest, user_of: UserOf) -> Memory:
 async def cellar(memory: Memory) -> Memory:
     """A space of Alice's with a reader, a writer, and a curator who will leave."""
     await memory.create_space("cellar", title="The cellar")
-    for user_id, role in (("rita", "reader"), ("walt", "writer"), ("fred", "curator")):
+    roles: dict[str, SpaceRole] = {"rita": "reader", "walt": "writer", "fred": "curator"}
+    for user_id, role in roles.items():
         await memory.set_space_member("cellar", user_id, role)
     return memory.for_space("cellar")
 

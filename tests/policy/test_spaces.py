@@ -15,6 +15,7 @@ from keeps.base.scope import space_owner
 from keeps.memory.recall.access import AccessBuffer
 from keeps_client.errors import ForbiddenError
 from keeps_client.models import NewTranscriptEntry
+from keeps_client.models.spaces import SpaceRole
 from tests.schema.test_catalogue import TABLES
 
 OWNER = space_owner("cellar")
@@ -57,7 +58,8 @@ async def space(keeps: Keeps, app_url: str) -> AsyncGenerator[tuple[asyncpg.Conn
     tenant = f"tenant-{uuid4().hex[:12]}"
     cara = keeps.memory(Scope(tenant, "cara"))
     await cara.create_space("cellar", title="The cellar")
-    for user, role in (("walt", "writer"), ("rita", "reader"), ("fred", "curator"), ("late", "curator")):
+    roles: dict[str, SpaceRole] = {"walt": "writer", "rita": "reader", "fred": "curator", "late": "curator"}
+    for user, role in roles.items():
         await cara.set_space_member("cellar", user, role)
     memory = cara.for_space("cellar")
     wine = await memory.remember("The wine lies in the third row.")
@@ -111,7 +113,7 @@ async def seen(connection: asyncpg.Connection, tenant: str, user: str, acting: s
             if table in OF_THE_TENANT:
                 continue
             condition = f"WHERE {owner} = '{OWNER}'" if owner else ""
-            counts[table] = await connection.fetchval(f"SELECT count(*) FROM keeps.{table} {condition}")
+            counts[table] = int(await connection.fetchval(f"SELECT count(*) FROM keeps.{table} {condition}") or 0)
     return counts
 
 
