@@ -422,8 +422,8 @@ class RecallService:
         """
         for _ in range(CATCHING_UP):
             spaces = self._indexes.known_spaces(scope)
-            if spaces is None:
-                return None
+            if spaces is None or not _wanted_spaces(questions[0].request).keys() <= set(spaces):
+                return None  # The user may have joined since: the database says so.
             scope = replace(scope, open_spaces=_chosen(spaces, questions[0].request))
             with self._indexes.reading(scope) as indexes:
                 if indexes is None:
@@ -525,6 +525,11 @@ class RecallService:
         }
 
 
+def _wanted_spaces(request: RecallRequest) -> dict[str, str]:
+    """Return the spaces that a request names, by their owners."""
+    return {space_owner(space_id): space_id for space_id in request.spaces or ()}
+
+
 def _chosen(spaces: tuple[str, ...], request: RecallRequest) -> tuple[str, ...]:
     """Return the owners of the spaces that a request searches, of those that the user may read.
 
@@ -532,7 +537,7 @@ def _chosen(spaces: tuple[str, ...], request: RecallRequest) -> tuple[str, ...]:
     """
     if request.spaces is None:
         return spaces
-    wanted = {space_owner(space_id): space_id for space_id in request.spaces}
+    wanted = _wanted_spaces(request)
     for owner, space_id in wanted.items():
         if owner not in spaces:
             raise NotFoundError(
