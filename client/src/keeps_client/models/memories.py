@@ -36,7 +36,7 @@ ProcedureType = Literal["system_prompt", "few_shot_example"]
 MemoryOrder = Literal["created", "importance", "recency", "name"]
 IndexWhen = Literal["now", "later"]
 Learn = Literal["facts", "user_facts"]
-"""What is learnt from the user's messages in a batch: facts as in an exchange, or only facts about the user."""
+"""Facts to learn from the user's messages in a batch: facts as in an exchange, or only facts about the user."""
 ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgotten", "restored", "held"]
 
 Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]

@@ -19,7 +19,7 @@ class Sense:
     VOID = 1 << 1
     """Is no longer valid: void, replaced."""
     PRIOR = 1 << 2
-    """What came before: previous, above, all."""
+    """Words for the text before: previous, above, all."""
     ORDERS = 1 << 3
     """Instructions, rules, prompts."""
     MODEL = 1 << 4
@@ -29,15 +29,15 @@ class Sense:
     SEND = 1 << 6
     """Give away: send, upload, reveal, append."""
     SECRET = 1 << 7
-    """What must not be given away: passwords, keys."""
+    """Things to keep secret: passwords, keys."""
     INNER = 1 << 8
-    """What only the model sees: conversation, memory, context."""
+    """Things that only the model sees: conversation, memory, context."""
     TELL = 1 << 9
     """Say, inform, mention."""
     NOT = 1 << 10
     """Not, never, without."""
     PRIVATE = 1 << 11
-    """What belongs to the user: address, files, calendar."""
+    """Things of the user: address, files, calendar."""
     CONFIRM = 1 << 12
     """Ask, confirm, approve: a person's say in what happens."""
     TOOL = 1 << 13
@@ -47,7 +47,7 @@ class Sense:
     SAY = 1 << 15
     """Give as an answer: recommend, say, answer."""
     TRIGGER = 1 << 16
-    """When, if, once."""
+    """Conditions: when, if, once."""
     KEEP = 1 << 17
     """Remember, store, save."""
     LASTING = 1 << 18
@@ -65,7 +65,7 @@ class Sense:
     TURN = 1 << 24
     """The point of a change: now, no longer, mode."""
     GUARD = 1 << 25
-    """What protects: warnings, confirmations, two-factor."""
+    """Protections: warnings, confirmations, two-factor."""
 
 
 _sense: int = Sense.NONE

@@ -20,7 +20,7 @@ class Mount:
     challenge: str | None = None
     """The URL at which a client without credentials learns how to get some."""
     in_spaces: bool = False
-    """Whether the header X-Space-ID names the space that a call works in."""
+    """True if the header X-Space-ID names the space that a call works in."""
     some_user: str | None = DEFAULT_USER_ID
     """The user for credentials that may act for any user, when no header names one; None: a header must."""
 

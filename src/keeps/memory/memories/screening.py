@@ -36,7 +36,7 @@ FACTS = "facts"
 DERIVED = ("extraction",)
 """Sources of memories that Keeps derives: the texts that they are derived from were screened."""
 BY_AGENT = "agent:"
-"""How the source of what an agent stores through MCP begins."""
+"""Beginning of the source of text that an agent stores through MCP."""
 Claim = tuple[str, str, bool]
 """Key and value of a fact that a text states about the user, and whether it says that the fact ended."""
 ReadClaims = Callable[[str], list[Claim]]

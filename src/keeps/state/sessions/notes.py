@@ -120,7 +120,7 @@ def digest(notes: SessionNotes) -> str:
 
 _PLAIN = 0.5
 BY_AGENT = "(agent) "
-"""How the agent's statements begin in a summary."""
+"""Beginning of the agent's statements in a summary."""
 
 
 def _weight(sentence: str, role: str) -> float:

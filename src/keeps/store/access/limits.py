@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -51,10 +50,6 @@ def check_grant(scope: Scope, endpoint: Endpoint[Any, Any, Any], body: object) -
 def _check_covered(grant: Grant, new: object) -> None:
     for name, covered in (("kind", grant.kinds), ("namespace", grant.namespaces)):
         if covered is not None and hasattr(new, name) and getattr(new, name) not in covered:
-            raise ForbiddenError(f"{name}: these credentials cover {_listed(covered)} only")
+            raise ForbiddenError(f"{name}: these credentials cover {', '.join(covered)} only")
     if grant.access == "append" and getattr(new, "key", None) is not None:
         raise ValidationFailedError("key: credentials that may only add store memories without a key")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)
