@@ -90,7 +90,7 @@ ROWS: dict[str, tuple[str, dict[str, str]]] = {
 """By method and path: what is asked for, and the form that is sent."""
 
 SHARED = frozenset({"GET /ui/workspace/plans/{plan_id}", "GET /ui/knowledge"})
-"""Pages whose contents all users of a tenant see: the working memory of its plans, and its databases, of which writers may
+"""Pages whose contents all users of a tenant see: the working memory of its plans, and its databases, which writers
 ask."""
 
 

@@ -14,7 +14,7 @@ from keeps_client.zones import zone_of
 Trust = Literal["user", "agent", "shared", "document", "tool"]
 """Levels of trust, the highest first: the user's own words, their agents', other users', a document, a tool."""
 HeldFor = Literal["instructions", "hidden_text", "flood", "contradiction", "trusted_source"]
-"""Reasons for which a memory waits in the inbox. `trusted_source`: no memory, but a source whose memories do not wait."""
+"""Reasons for which a memory waits in the inbox. `trusted_source`: a source whose memories do not wait."""
 MAX_NAME_CHARACTERS = 100
 MAX_SPACE_CHARACTERS = 64
 SPACE_PREFIX = "(space) "

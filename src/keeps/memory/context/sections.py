@@ -219,8 +219,9 @@ def as_item(
     if origin == "own":
         content = _with_ends(content, memory.metadata)
     who, statement = "", ""
-    if is_quotation(memory.metadata) and origin == "own":
-        who = _speaker(memory.metadata) or _ROLES["user"]
+    if is_quotation(memory.metadata):
+        # "I am allergic to nuts" of somebody else must not read as the user's.
+        who = _speaker(memory.metadata) or (_ROLES["user"] if origin == "own" else memory.user_id)
     elif memory.content_type == "session_summary":
         who = _ROLES["assistant"] if agent_said else "Conversation"
     elif memory.kind == "episodic" and memory.content_type not in ACTIVITIES:
