@@ -21,6 +21,7 @@ FRAMEWORKS = ("integrations.md", "hindsight.md", "mem0.md")
 """Pages whose Python needs packages of an environment of their own."""
 _FENCE = re.compile(r'^( *)```(\w*)(?: title="([\w.-]+)")?[^\n]*\n(.*?)^\1```', re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: ([^>]+) -->\s*\Z")
+_ID = re.compile(r"\b01a2[0-9a-f]{4}[-0-9a-f]*")
 _SERVER = re.compile(r"(?:localhost|127\.0\.0\.1):8765")
 
 
@@ -77,8 +78,11 @@ async def run_python(block: Block, names: dict[str, Any], environment: dict[str,
         await done
 
 
-def run_shell(block: Block, environment: dict[str, str], served: str, folder: Path) -> None:
+def run_shell(block: Block, environment: dict[str, str], served: str, folder: Path, ids: list[str]) -> None:
+    """As it stands there, but for the address of the server, and ids of memories that exist instead of made-up ones."""
     code = _SERVER.sub(served, block.code)
+    for made_up, id in zip(dict.fromkeys(_ID.findall(code)), ids, strict=False):
+        code = code.replace(made_up, id)
     if "keeps backup" in code:  # is of the embedded database
         environment = {name: value for name, value in environment.items() if name != "KEEPS_DATABASE_URL"}
     command(block, ["bash", "-euo", "pipefail", "-c", code.replace("curl -s ", "curl -sf ")], environment, folder)
