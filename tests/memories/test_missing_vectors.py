@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from uuid import UUID
@@ -154,3 +155,40 @@ async def _older(tx: Tx, memory_id: UUID | None) -> None:
         " AND ($3::uuid IS NULL OR memory_id = $3)"
     )
     await tx.execute(Statement("older", statement), tx.scope.tenant_id, tx.scope.user_id, memory_id)
+
+
+async def test_a_batch_reads_its_queue_only(keeps: Keeps, tenant: str) -> None:
+    """Whatever else the user has: an import of thousands stays linear."""
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.remember_many([{"content": f"Anna keeps {number} hens."} for number in range(400)], index="now")
+
+    async def explained(tx: Tx) -> str:
+        (stored, *_) = await tx.fetch(
+            Statement("memory", "SELECT memory_id FROM keeps.memories WHERE tenant_id = $1 LIMIT 1"), tenant
+        )
+        await tx.execute(
+            Statement("queue", "INSERT INTO keeps.memory_pending VALUES ($1, $2, 'alice')"), tenant, stored["memory_id"]
+        )
+        plan = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, BUFFERS OFF) "
+        asked = Statement("explained", plan + store.QUERIES["memories_to_index"].text)
+        return "\n".join(row[0] for row in await tx.fetch(asked, tenant, "alice", 64))
+
+    plan = await in_write(keeps.database, memory.scope, explained)
+    assert max(float(rows) for rows in re.findall(r"rows=([\d.]+) loops", plan)) == 1, plan
+
+
+async def test_what_was_forgotten_does_not_wait(fickle: tuple[Keeps, Fickle], tenant: str) -> None:
+    keeps, embedder = fickle
+    memory = keeps.memory(Scope(tenant, "alice"))
+    embedder.away = True
+    stored = await memory.remember("Anna keeps bees.")
+    await memory.forget(stored.memory_id)
+
+    async def queue(tx: Tx) -> None:
+        add = "INSERT INTO keeps.memory_pending VALUES ($1, $2, 'alice') ON CONFLICT DO NOTHING"
+        await tx.execute(Statement("queue", add), tenant, stored.memory_id)
+
+    await in_write(keeps.database, memory.scope, queue)
+    embedder.away = False
+    assert await keeps.service(Indexer).index_user(memory.scope) == 0
+    assert (await memory.insights()).index_pending == 0

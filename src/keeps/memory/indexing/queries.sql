@@ -5,16 +5,26 @@
 SELECT tenant_id, user_id, pending, oldest FROM keeps.users_to_index($1, $2)
 
 -- name: memories_to_index
--- One's own memories without a vector of this model, oldest first.
-SELECT memories.memory_id, memories.user_id, memories.kind, memories.content, memories.metadata,
-    memories.trigger_condition, memories.layer, memories.version
-FROM keeps.memories
-WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL
-  AND NOT EXISTS (SELECT FROM keeps.memory_vectors
-                  WHERE memory_vectors.tenant_id = memories.tenant_id AND memory_vectors.memory_id = memories.memory_id
-                    AND memory_vectors.model = $3)
-ORDER BY memories.memory_id
-LIMIT $4
+-- One's own memories that wait for a vector, oldest first. Without a version: the memory was forgotten meanwhile.
+-- LATERAL with LIMIT looks each one up, also in a database without statistics.
+SELECT waiting.memory_id, memories.kind, memories.content, memories.metadata, memories.trigger_condition,
+    memories.layer, memories.version
+FROM (SELECT memory_id FROM keeps.memory_pending WHERE tenant_id = $1 AND user_id = $2
+      ORDER BY memory_id LIMIT $3) AS waiting
+    LEFT JOIN LATERAL (
+        SELECT * FROM keeps.memories
+        WHERE memories.tenant_id = $1 AND memories.memory_id = waiting.memory_id AND deleted_at IS NULL
+        LIMIT 1) AS memories ON true
+ORDER BY waiting.memory_id
+
+-- name: memories_queue
+-- Queue one's own memories without a vector of this model. EXCEPT reads each table once, whatever the plan.
+INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id)
+SELECT $1, lacking.memory_id, $2 FROM (
+    SELECT memory_id FROM keeps.memories WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NULL
+    EXCEPT
+    SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 AND user_id = $2 AND model = $3) AS lacking
+ON CONFLICT DO NOTHING
 
 -- name: vectors_insert
 -- Store vectors of memories that still say what was embedded: the version is compared. Each with the key of its events.
@@ -25,17 +35,23 @@ SELECT memories.tenant_id, memories.memory_id, $2, memories.user_id, CASE memori
        keeps.memory_life(memories.deleted_at, memories.superseded_by, memories.archived_at), vector.embedding,
        vector.tokens
 FROM unnest($3::uuid[], $4::integer[], $5::halfvec[], $6::bytea[]) AS vector(memory_id, version, embedding, tokens)
-JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = vector.memory_id
-    AND memories.version = vector.version
+CROSS JOIN LATERAL (
+    SELECT * FROM keeps.memories WHERE tenant_id = $1 AND memory_id = vector.memory_id AND version = vector.version
+    LIMIT 1) AS memories
 ON CONFLICT DO NOTHING
 RETURNING memory_id
 )
 SELECT memories.memory_id, COALESCE(memories.namespace || '/' || memories.key, memories.memory_id::text) AS key
-FROM stored JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = stored.memory_id
+FROM stored CROSS JOIN LATERAL (
+    SELECT * FROM keeps.memories WHERE tenant_id = $1 AND memory_id = stored.memory_id LIMIT 1) AS memories
 
 -- name: memory_pending_done
--- These memories wait for a vector no longer.
+-- Those of these memories that have a vector of the model, or are forgotten, wait no longer.
 DELETE FROM keeps.memory_pending WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
+  AND (EXISTS (SELECT FROM keeps.memory_vectors WHERE memory_vectors.tenant_id = $1
+                 AND memory_vectors.memory_id = memory_pending.memory_id AND memory_vectors.model = $3)
+       OR NOT EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = $1
+                        AND memories.memory_id = memory_pending.memory_id AND memories.deleted_at IS NULL))
 
 -- name: vectors_of_other_models_delete
 -- One's own vectors that a change of model left behind.

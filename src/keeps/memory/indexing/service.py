@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from keeps.base.clock import Clock
 from keeps.base.fairness import acting_for
@@ -24,6 +24,7 @@ BATCH = 64
 RETRY_SECONDS = 5.0
 SETTLE_SECONDS = 3.0
 IN_VAIN_SECONDS, MOST_IN_VAIN = 30.0, 10_000
+MOST_COMPLETE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class Indexer:
         self._task: asyncio.Task[None] | None = None
         self._resuming: asyncio.Task[None] | None = None
         self._in_vain: TTLCache[tuple[str, str], bool] = TTLCache(MOST_IN_VAIN, IN_VAIN_SECONDS)
+        self._complete: LRUCache[tuple[str, str], bool] = LRUCache(MOST_COMPLETE)
+        """Users of whom everything without a vector of this model has been queued."""
 
     def notice(self, scope: Scope) -> None:
         """Queue a user who has something to index."""
@@ -97,6 +100,7 @@ class Indexer:
         """Index everything that one user has waiting. Return the number of vectors stored."""
         if self._embedder is None:
             return 0
+        await self._queue(scope, self._embedder)
         stored = 0
         while (done := await self._index_batch(scope, self._embedder)) is not None:
             stored += done
@@ -113,25 +117,35 @@ class Indexer:
                 await store.delete_vectors(tx)
         return await self.index_user(scope)
 
+    async def _queue(self, scope: Scope, embedder: Embedder) -> None:
+        """Queue what has no vector of this model: after a change of the model, or of the vectors."""
+        async for attempt in self._database.writing(scope):
+            async with attempt as tx:
+                await store.queue_memories(tx, embedder.model)
+                await items.queue(tx, embedder.model)
+        self._complete[scope.tenant_id, scope.user_id] = True
+
     async def _index_batch(self, scope: Scope, embedder: Embedder) -> int | None:
         """Index one batch; return None if nothing waits. Batches never overlap, so that nothing is embedded twice."""
         async with self._turn:
             async with self._database.scoped(scope) as tx:
-                memories = await store.memories_to_index(tx, embedder.model, BATCH)
-            if not memories:
+                memories, forgotten = await store.memories_to_index(tx, BATCH)
+            if not memories and not forgotten:
                 return await self._index_items(scope, embedder)
             with acting_for(scope.tenant_id):
-                embeddings = await embedder.embed([memory.text for memory in memories])
+                embeddings = await embedder.embed([memory.text for memory in memories]) if memories else []
             stored = 0
             async for attempt in self._database.writing(scope):
                 async with attempt as tx:
-                    stored = await store.insert_vectors(tx, embedder.model, memories, embeddings, self._clock())
+                    stored = await store.insert_vectors(
+                        tx, embedder.model, memories, embeddings, forgotten, self._clock()
+                    )
             return stored
 
     async def _index_items(self, scope: Scope, embedder: Embedder) -> int | None:
         """Index one batch of items, each by all of its texts; return None if nothing waits."""
         async with self._database.scoped(scope) as tx:
-            waiting = await items.to_index(tx, embedder.model, BATCH)
+            waiting = await items.to_index(tx, BATCH)
         if not waiting:
             return None
         texts = [(number, field, text) for number, each in enumerate(waiting) for field, text in each.texts.items()]
@@ -164,7 +178,7 @@ class Indexer:
         """Return how many memories and items wait for a vector, and for how many seconds the oldest has waited.
 
         Cheap: it reads counts that are maintained on each change, unlike `status`, which counts rows. Vectors needed
-        by a change of the model are not included.
+        by a change of the model are included once they are queued.
         """
         if self._embedder is None:
             return 0, 0.0
@@ -209,6 +223,13 @@ class Indexer:
                 for user in await self.users_to_index():
                     self.notice(Scope(user.tenant_id, user.user_id))
 
+    async def _next_batch(self, scope: Scope) -> int | None:
+        if self._embedder is None:
+            return None
+        if (scope.tenant_id, scope.user_id) not in self._complete:
+            await self._queue(scope, self._embedder)
+        return await self._index_batch(scope, self._embedder)
+
     async def _run(self) -> None:
         while self._waiting:
             user, scope = next(iter(self._waiting.items()))
@@ -217,7 +238,7 @@ class Indexer:
             try:
                 # Index one batch per user in turn, so that no user waits for another's ten thousand memories.
                 with taking_long():
-                    done = None if self._embedder is None else await self._index_batch(scope, self._embedder)
+                    done = await self._next_batch(scope)
                 if done is not None:
                     self._waiting.setdefault(user, scope)
             except KeepsError:

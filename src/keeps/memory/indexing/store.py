@@ -72,9 +72,15 @@ async def waiting(database: Database) -> tuple[int, datetime | None]:
     return sum(row["waiting"] for row in rows), min((row["since"] for row in rows if row["since"]), default=None)
 
 
-async def memories_to_index(tx: Tx, model: str, at_most: int) -> list[PendingMemory]:
-    rows = await tx.fetch(QUERIES["memories_to_index"], tx.scope.tenant_id, tx.scope.user_id, model, at_most)
-    return [
+async def queue_memories(tx: Tx, model: str) -> None:
+    """Queue what has no vector of this model, such as after a change of the model."""
+    await tx.execute(QUERIES["memories_queue"], tx.scope.tenant_id, tx.scope.user_id, model)
+
+
+async def memories_to_index(tx: Tx, at_most: int) -> tuple[list[PendingMemory], list[UUID]]:
+    """Return the first memories of the queue, and those in it that were forgotten meanwhile."""
+    rows = await tx.fetch(QUERIES["memories_to_index"], tx.scope.tenant_id, tx.scope.user_id, at_most)
+    waiting = [
         PendingMemory(
             row["memory_id"],
             row["version"],
@@ -83,11 +89,18 @@ async def memories_to_index(tx: Tx, model: str, at_most: int) -> list[PendingMem
             ),
         )
         for row in rows
+        if row["version"] is not None
     ]
+    return waiting, [row["memory_id"] for row in rows if row["version"] is None]
 
 
 async def insert_vectors(
-    tx: Tx, model: str, memories: Sequence[PendingMemory], embeddings: Sequence[Embedding], now: datetime
+    tx: Tx,
+    model: str,
+    memories: Sequence[PendingMemory],
+    embeddings: Sequence[Embedding],
+    forgotten: Sequence[UUID],
+    now: datetime,
 ) -> int:
     """Store vectors and return their number. Memories changed in the meantime are left for the next round."""
     rows = await tx.fetch(
@@ -99,7 +112,8 @@ async def insert_vectors(
         [HalfVector(embedding.sentence) for embedding in embeddings],
         [embedding.tokens for embedding in embeddings],
     )
-    await tx.execute(QUERIES["memory_pending_done"], tx.scope.tenant_id, [row["memory_id"] for row in rows])
+    tried = [*(memory.memory_id for memory in memories), *forgotten]
+    await tx.execute(QUERIES["memory_pending_done"], tx.scope.tenant_id, tried, model)
     if rows:
         await events.append(
             tx,

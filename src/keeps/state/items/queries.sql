@@ -190,12 +190,19 @@ ON CONFLICT (tenant_id, row_id) DO UPDATE SET ends_at = EXCLUDED.ends_at
 SELECT keeps.redact_rows('{}', $1)
 
 -- name: items_to_index
--- Items that are found by meaning and have no vector of this model. $3: model · $4: how many
-SELECT items.row_id, items.namespace, items.value, items.texts, items.version FROM keeps.items
-WHERE items.tenant_id = $1 AND items.user_id = $2 AND items.texts IS NOT NULL
-  AND NOT EXISTS (SELECT FROM keeps.item_vectors WHERE item_vectors.tenant_id = $1
-                    AND item_vectors.row_id = items.row_id AND item_vectors.model = $3)
-LIMIT $4
+-- Items that wait for their vectors. $3: how many
+SELECT items.row_id, items.namespace, items.value, items.texts, items.version
+FROM (SELECT row_id FROM keeps.item_pending WHERE tenant_id = $1 AND user_id = $2 ORDER BY row_id LIMIT $3) AS waiting
+    CROSS JOIN LATERAL (SELECT * FROM keeps.items WHERE tenant_id = $1 AND row_id = waiting.row_id LIMIT 1) AS items
+
+-- name: items_queue
+-- Queue items that are found by meaning and have no vector of this model. EXCEPT reads each table once.
+INSERT INTO keeps.item_pending (tenant_id, user_id, row_id)
+SELECT $1, $2, lacking.row_id FROM (
+    SELECT row_id FROM keeps.items WHERE tenant_id = $1 AND user_id = $2 AND texts IS NOT NULL
+    EXCEPT
+    SELECT row_id FROM keeps.item_vectors WHERE tenant_id = $1 AND user_id = $2 AND model = $3) AS lacking
+ON CONFLICT DO NOTHING
 
 -- name: item_versions
 -- The versions of these rows, which must not move until the transaction ends.

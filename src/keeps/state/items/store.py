@@ -245,8 +245,13 @@ async def refresh(tx: Tx, row_ids: Sequence[UUID], now: datetime) -> None:
     await tx.execute(QUERIES["items_refresh"], *_who(tx), list(row_ids), now)
 
 
-async def to_index(tx: Tx, model: str, limit: int) -> list[Unindexed]:
-    rows = await tx.fetch(QUERIES["items_to_index"], *_who(tx), model, limit)
+async def queue(tx: Tx, model: str) -> None:
+    """Queue what has no vectors of this model."""
+    await tx.execute(QUERIES["items_queue"], *_who(tx), model)
+
+
+async def to_index(tx: Tx, limit: int) -> list[Unindexed]:
+    rows = await tx.fetch(QUERIES["items_to_index"], *_who(tx), limit)
     return [
         Unindexed(
             row["row_id"],
