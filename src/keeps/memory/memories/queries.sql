@@ -28,7 +28,8 @@ WITH item AS (
     -- Numbers without gaps: the row lock lasts until commit, and writers of a tenant take turns anyway.
     UPDATE keeps.tenants SET last_sequence = last_sequence + (SELECT count(*) FROM inserted)
     WHERE tenant_id = (SELECT item.tenant_id FROM item LIMIT 1)
-    RETURNING last_sequence - (SELECT count(*) FROM inserted) AS base
+    RETURNING last_sequence - (SELECT count(*) FROM inserted) AS base,
+        keeps.begin_chain(tenant_id, last_sequence - (SELECT count(*) FROM inserted), chain_hash) AS chain
 ), logged AS (
     INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility,
         data)

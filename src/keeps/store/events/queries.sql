@@ -11,7 +11,8 @@ WITH item AS (
     -- Numbers without gaps: the row lock lasts until commit, and writers of a tenant take turns anyway.
     UPDATE keeps.tenants SET last_sequence = last_sequence + (SELECT count(*) FROM item)
     WHERE tenant_id = $2
-    RETURNING last_sequence - (SELECT count(*) FROM item) AS base
+    RETURNING last_sequence - (SELECT count(*) FROM item) AS base,
+        keeps.begin_chain(tenant_id, last_sequence - (SELECT count(*) FROM item), chain_hash) AS chain
 )
 INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility,
     data)

@@ -193,6 +193,12 @@ CREATE OR REPLACE FUNCTION keeps.chain_start(tenant_id text, sequence bigint) RE
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN sha256(record_send(ROW(convert_to(tenant_id, 'UTF8'), sequence)));
 
+-- Begin a statement that appends events after this one, of which it knows the hash: link_event need not look it up.
+CREATE OR REPLACE FUNCTION keeps.begin_chain(tenant_id text, sequence bigint, hash bytea) RETURNS text
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    RETURN set_config('app.chain', encode(int8send(sequence) || COALESCE(hash, keeps.chain_start(tenant_id, sequence))
+        || uuid_send(gen_random_uuid()), 'hex'), true);
+
 -- Link an event to the one before it. app.chain holds, within a statement, the sequence and hash of the last event, and
 -- the random bytes that salts are made of, which nobody can know afterwards. Events that retention keeps are moved with
 -- their links.

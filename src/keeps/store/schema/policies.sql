@@ -305,7 +305,7 @@ GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_difference
         keeps.webhooks_behind(),
     keeps.event_owners(bigint, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.contents_hash(bytea, text, text, text, text, text, jsonb), keeps.event_hash(text, bigint,
-    uuid, text, text, timestamptz, timestamptz, bytea, bytea), keeps.chain_start(text, bigint),
+    uuid, text, text, timestamptz, timestamptz, bytea, bytea), keeps.chain_start(text, bigint), keeps.begin_chain(text, bigint, bytea),
     keeps.chain_events(bigint, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.name_key(text), keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[],
     timestamptz, integer),
