@@ -241,6 +241,16 @@ def local_llm(as_json: Json = False) -> None:
 
 
 @bench.command()
+def partitions(
+    memories: Annotated[int, typer.Option(help="How many rows of each table.", min=240_000)] = 3_000_000,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Measure whether partitions of the largest tables would help one large tenant."""
+    raise typer.Exit(_benchmark("partitions").run(memories=memories, as_json=as_json, home=home))
+
+
+@bench.command()
 def scale(
     tenants: Annotated[int, typer.Option(help="How many.", min=10)] = 10_000,
     rows: Annotated[int, typer.Option(help="Short-term memories of all together.", min=100)] = 1_000_000,
