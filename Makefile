@@ -93,6 +93,7 @@ test-js: $(STAMP) $(JS_STAMP)  ## the JavaScript client against a server, as a p
 	cd client-js && npm test --silent -- $(ARGS)
 
 test-manifests: $(VENV)/.installed-test $(MANIFESTS_STAMP)  ## manifests of Kubernetes against the types of its operators (needs kubectl)
+	@command -v kubectl >/dev/null || { echo "kubectl is missing: install it, then try again" >&2; exit 1; }
 	$(BIN)/python -m pytest -n 0 -m manifests tests/manifests $(ARGS)
 
 test-pages: $(VENV)/.installed-test  ## every block of Python and shell in the documentation, run

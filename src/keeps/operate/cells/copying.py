@@ -59,11 +59,14 @@ class Copy:
         await made(ends.source, "publish_statement", self._tenant_id, self._name)
         await self._make_slot(ends)
         same = await _same_version(ends)
-        await self._hide_password(ends)
+        await self.hide_password(ends)
         await made(ends.target, "subscribe_statement", self._name, self._source.url, same)
 
-    async def _hide_password(self, ends: Ends) -> None:
-        """Keep the next statement, which contains a password, out of the target's log."""
+    async def hide_password(self, ends: Ends) -> None:
+        """Keep the statements of this session, one of which contains a password, out of the target's log.
+
+        Raises UnavailableError if the role may not.
+        """
         if not await is_quiet(ends.target):
             raise UnavailableError(
                 f"the log of the cell {self._target.name} would show the password of the administrator of"

@@ -143,6 +143,7 @@ class Mover:
             rights = OF_SOURCE if end == "source" else OF_TARGET
             if missing := await missing_rights(getattr(ends, end), rights):
                 raise ValidationFailedError(f"a move needs more rights at {where}: {'; '.join(missing)}")
+        await self._replication.hide_password(ends)
         source = states["source"]
         assert source is not None  # noqa: S101  it was looked at
         if source["wal_level"] != "logical":
