@@ -24,8 +24,9 @@ RELEASE := .venv-release
 RELEASE_STAMP := $(RELEASE)/.installed
 
 JS_STAMP := client-js/node_modules/.installed
+MANIFESTS_STAMP := tests/manifests/node_modules/.installed
 
-.PHONY: install demo test test-load test-models test-cells test-integrations $(APART:%=test-%) test-js test-pages browser lint check format site \
+.PHONY: install demo test test-load test-models test-cells test-integrations $(APART:%=test-%) test-js test-manifests test-pages browser lint check format site \
     release bench clean lint-style lint-generated lint-types lint-test-types lint-imports
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
@@ -83,13 +84,17 @@ $(APART:%=test-%): test-%: .venv-%/.installed  ## the adapter against the framew
 	.venv-$*/bin/python -m basedpyright -p tests/$*
 	.venv-$*/bin/python -m pytest -W error -p no:asyncio -n 0 tests/$* $(ARGS)
 
-$(JS_STAMP): client-js/package.json client-js/package-lock.json
+$(JS_STAMP) $(MANIFESTS_STAMP): %/node_modules/.installed: %/package.json %/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or later, then try again" >&2; exit 1; }
-	cd client-js && npm ci --silent --no-audit --no-fund
+	cd $* && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 test-js: $(STAMP) $(JS_STAMP)  ## the JavaScript client against a server, as a package, with LangGraph.js and the AI SDK
 	cd client-js && npm test --silent -- $(ARGS)
+
+test-manifests: $(VENV)/.installed-test $(MANIFESTS_STAMP)  ## manifests of Kubernetes against the types of its operators (needs kubectl)
+	@command -v kubectl >/dev/null || { echo "kubectl is missing: install it, then try again" >&2; exit 1; }
+	$(BIN)/python -m pytest -n 0 -m manifests tests/manifests $(ARGS)
 
 test-pages: $(VENV)/.installed-test  ## every block of Python and shell in the documentation, run
 	$(PYTEST) -m pages tests/pages $(ARGS)
@@ -157,4 +162,4 @@ bench: $(STAMP)  ## speed beside a floor of the same run; quality where DATA hol
 	@if [ -f $(DATA)/benchlib.py ]; then $(BIN)/python -m benchmarks quality --data $(DATA); else echo "no scorers in DATA=$(DATA): quality left out"; fi
 
 clean:  ## remove what the verbs above made
-	rm -rf $(VENV) $(FRAMEWORKS) $(APART:%=.venv-%) client-js/node_modules client-js/dist client-js/build .cache site .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(FRAMEWORKS) $(APART:%=.venv-%) client-js/node_modules tests/manifests/node_modules client-js/dist client-js/build .cache site .ruff_cache .import_linter_cache

@@ -13,6 +13,8 @@ import pytest
 
 from keeps.base.clock import new_id, utc_now
 from keeps.base.scope import Scope
+from keeps.base.settings import load_settings
+from keeps.doors.cli.checks import run_checks
 from keeps.engine import Keeps
 from keeps.memory.memories.types import MemoryRow
 from keeps.memory.operations.service import Change, record
@@ -574,6 +576,10 @@ async def test_an_engine_that_breaks_a_promise_is_named(server: Any, fresh_datab
     await probe(database.main)
     assert await has_citus(database.main)
     await database.close()
+    checks = await run_checks(load_settings(database_url=server.url("keeps_app", name), given={}))
+    (finding,) = [check for check in checks if check.name == "database"]
+    assert finding.state == "note"
+    assert "Citus refuses policies with subqueries" in finding.finding
     for said, lacks in (
         ("PostgreSQL 15.2-YB-2.25.0.0-b489 on x86_64-pc-linux-gnu", "LISTEN"),
         ("CockroachDB CCL v25.1.0 (x86_64-pc-linux-gnu)", "bit_hamming_ops"),

@@ -131,6 +131,15 @@ async def test_the_policies_are_those_that_were_looked_at(raw: asyncpg.Connectio
     assert {row["permissive"] for row in found} == {"PERMISSIVE"}, "engines that copy policies have lost the others"
 
 
+async def test_every_table_has_a_policy_with_a_subquery(raw: asyncpg.Connection) -> None:
+    """Citus therefore refuses to distribute any, as `keeps doctor` and ADR 41 say."""
+    rows = await raw.fetch(
+        "SELECT DISTINCT relname::text AS name FROM pg_policy JOIN pg_class ON pg_class.oid = polrelid"
+        " WHERE relnamespace = 'keeps'::regnamespace AND concat(polqual::text, polwithcheck::text) LIKE '%SUBLINK%'"
+    )
+    assert {row["name"] for row in rows} == set(TABLES)
+
+
 async def test_every_primary_key_begins_with_the_tenant(raw: asyncpg.Connection) -> None:
     first = await raw.fetch(
         "SELECT conrelid::regclass::text AS name, attname::text AS column FROM pg_constraint JOIN pg_attribute ON"

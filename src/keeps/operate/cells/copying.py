@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from keeps.operate.cells.rights import is_quiet
 from keeps.operate.cells.store import QUERIES
 from keeps.store.db.provision import at_once
 from keeps.store.db.session import Connection
@@ -58,8 +59,20 @@ class Copy:
         await made(ends.source, "publish_statement", self._tenant_id, self._name)
         await self._make_slot(ends)
         same = await _same_version(ends)
-        await ends.target.fetch(QUERIES["quiet"].text)  # The statement contains a password.
+        await self.hide_password(ends)
         await made(ends.target, "subscribe_statement", self._name, self._source.url, same)
+
+    async def hide_password(self, ends: Ends) -> None:
+        """Keep the statements of this session, one of which contains a password, out of the target's log.
+
+        Raises UnavailableError if the role may not.
+        """
+        if not await is_quiet(ends.target):
+            raise UnavailableError(
+                f"the log of the cell {self._target.name} would show the password of the administrator of"
+                f" {self._source.name}; nothing was moved. Set log_statement = none and log_min_duration_statement = -1"
+                " there, or GRANT SET ON PARAMETER log_statement, log_min_duration_statement, log_min_error_statement"
+            )
 
     async def _make_slot(self, ends: Ends) -> None:
         """Make the slot, once every earlier transaction on the source's server has ended.

@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from keeps.operate.cells.copying import LOCKED, Copy, Ends, Place, made, until
+from keeps.operate.cells.rights import OF_SOURCE, OF_TARGET, missing_rights
 from keeps.operate.cells.store import ARRIVING, QUERIES, SETTLED
 from keeps.store.db.provision import administered, at_once
 from keeps.store.db.session import Connection
@@ -139,12 +140,10 @@ class Mover:
                 raise ValidationFailedError(
                     f"{where} is at revision {state and state['revision']}, this Keeps at {HEAD}; run keeps migrate"
                 )
-            if not (state["sees_all"] and state["replicates"] and state["silences"]):
-                raise ValidationFailedError(
-                    f"at {where} a move needs a role that may replicate and is not bound by row security: its"
-                    " administrator, or one with REPLICATION and BYPASSRLS that may"
-                    " create subscriptions and set session_replication_role"
-                )
+            rights = OF_SOURCE if end == "source" else OF_TARGET
+            if missing := await missing_rights(getattr(ends, end), rights):
+                raise ValidationFailedError(f"a move needs more rights at {where}: {'; '.join(missing)}")
+        await self._replication.hide_password(ends)
         source = states["source"]
         assert source is not None  # noqa: S101  it was looked at
         if source["wal_level"] != "logical":

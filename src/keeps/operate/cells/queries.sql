@@ -57,9 +57,6 @@ SELECT pg_try_advisory_lock(hashtextextended('keeps.move.' || $1, 0)) AS held
 -- name: server
 -- What a move needs of a server.
 SELECT current_setting('server_version_num')::integer AS version, current_setting('wal_level') AS wal_level,
-       has_parameter_privilege('session_replication_role', 'SET') AS silences,
-       (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user) AS sees_all,
-       (SELECT rolsuper OR rolreplication FROM pg_roles WHERE rolname = current_user) AS replicates,
        current_setting('max_replication_slots')::integer - (SELECT count(*) FROM pg_replication_slots) AS free_slots,
        (SELECT version_num FROM keeps.alembic_version) AS revision
 
@@ -90,9 +87,33 @@ SELECT format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %I WITH (create_
                                 THEN ', run_as_owner = true' ELSE '' END) AS made
 
 -- name: quiet
--- For the rest of the session no statement is logged.
-SELECT set_config('log_min_error_statement', 'panic', false), set_config('log_statement', 'none', false),
-       set_config('log_min_duration_statement', '-1', false)
+-- For the rest of the session one kind of statements is not logged. $1: the setting, $2: its value
+SELECT set_config($1, $2, false)
+
+-- name: loud
+-- Whether the log of the server shows statements of this session that succeed.
+SELECT current_setting('log_statement') <> 'none' OR current_setting('log_min_duration_statement') <> '-1' AS loud
+
+-- name: role
+SELECT quote_ident(current_user) AS role
+
+-- name: sees_rows
+-- Whether this role reads all rows of a table that has row security.
+SELECT NOT row_security_active('keeps.tenants') AS allowed
+
+-- name: sees_sessions
+-- Whether this role sees since when transactions of keeps_app run; others look as if they did not run.
+SELECT pg_has_role('pg_read_all_stats', 'USAGE') OR pg_has_role('keeps_app', 'USAGE') AS allowed
+
+-- name: try_slots
+-- Refused to a role that may not replicate; else there is no such slot.
+SELECT pg_drop_replication_slot('keeps_tries_whether_it_may_drop_slots')
+
+-- name: try_publication
+CREATE PUBLICATION keeps_try FOR TABLE keeps.tenants
+
+-- name: try_subscription
+CREATE SUBSCRIPTION keeps_try CONNECTION 'password=none' PUBLICATION keeps_try WITH (connect = false)
 
 -- name: unpublish_statement
 SELECT format('DROP PUBLICATION IF EXISTS %I', $1::text) AS made

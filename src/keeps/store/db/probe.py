@@ -24,8 +24,8 @@ _LACKING = {
 }
 """Text in version() of engines that speak PostgreSQL's protocol, and what each lacks. Tried in 2026: ADR 41."""
 CITUS = (
-    "Citus is installed in this database: leave Keeps' tables undistributed, because Citus loses row-level security on"
-    " shards; to grow, add cells (keeps cells add)"
+    "Citus is installed in this database: leave Keeps' tables undistributed, because Citus refuses policies with"
+    " subqueries and does not tell shards the tenant of a transaction; to grow, add cells (keeps cells add)"
 )
 
 

@@ -23,6 +23,11 @@ NO_EXTENSION = (
     "Install pgvector 0.8 or newer and PostgreSQL's contrib modules on the server (Debian: postgresql-18-pgvector"
     " and postgresql-contrib), then run keeps migrate again"
 )
+NO_RIGHT = (
+    "keeps migrate needs the owner of the database with CREATEROLE, but no superuser. If only a superuser may create an"
+    " extension, create it beforehand (CREATE EXTENSION vector). If somebody else created the roles, they grant them"
+    " (GRANT keeps_owner, keeps_app TO … WITH ADMIN OPTION)"
+)
 DATABASE = "keeps"
 """The name of the embedded database."""
 
@@ -59,6 +64,14 @@ async def provision(maintenance_url: str | None, database_url: str, passwords: M
         except (asyncpg.FeatureNotSupportedError, asyncpg.UndefinedFileError) as error:  # The second before 16.
             text = error.as_dict()["message"]
             raise UnavailableError(f"{address_of(database_url)}: {text}. {NO_EXTENSION}") from error
+        except asyncpg.InsufficientPrivilegeError as error:
+            text = error.as_dict()["message"]
+            raise ForbiddenError(f"{address_of(database_url)}: {text}. {NO_RIGHT}") from error
+        if await connection.fetchval(_QUERIES["anyone_makes_temporary_tables"].text):
+            raise ForbiddenError(
+                f"{address_of(database_url)}: every role may make temporary tables, which no policy protects. Run keeps"
+                " migrate as the owner of the database, who can revoke it"
+            )
         for role, password in passwords.items():
             await connection.execute(await connection.fetchval(_QUERIES["password_statement"].text, role, password))
         return passwords.get("keeps_app")

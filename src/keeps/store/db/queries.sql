@@ -101,6 +101,10 @@ SELECT true FROM pg_database WHERE datname = $1
 -- Whether the server has the role that serves.
 SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = 'keeps_app')
 
+-- name: anyone_makes_temporary_tables
+-- Whether the database lets every role make temporary tables.
+SELECT has_database_privilege('public', current_database(), 'TEMPORARY')
+
 -- name: password_statement
 -- ALTER ROLE takes no bound values: PostgreSQL itself quotes them.
 SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)

@@ -9,6 +9,15 @@ BEGIN
     END IF;
 END
 $$;
+-- Since PostgreSQL 16, a role that creates another may grant it, but neither use it nor create a schema for it.
+DO $$
+BEGIN
+    IF NOT pg_has_role('keeps_owner', 'USAGE') OR NOT pg_has_role('keeps_owner',
+        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END) THEN
+        EXECUTE format('GRANT keeps_owner TO %I', current_user);
+    END IF;
+END
+$$;
 -- Nobody but the owner, in its own functions, makes temporary tables: they would be rows outside every policy.
 DO $$
 BEGIN
