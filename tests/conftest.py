@@ -355,7 +355,9 @@ async def keeps(server: EmbeddedPostgres, app_url: str, shared: SwitchedEmbedder
     """
     async with AsyncExitStack() as stack:
         if engine := os.environ.get("KEEPS_TEST_ROUTER"):
-            opening = opened_behind_a_router(server, shared, await stack.enter_async_context(second_of_two(engine, server)))
+            opening = opened_behind_a_router(
+                server, shared, await stack.enter_async_context(second_of_two(engine, server))
+            )
         elif os.environ.get("KEEPS_TEST_CELLS"):
             opening = opened_on_two(server, shared)
         else:

@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import re
 import struct
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -37,7 +37,7 @@ class Router:
     """`lead`: the shard of a key. `passed`: the shard, key and text of each statement that was passed on."""
 
     engine: str
-    backends: Mapping[str, Backend]
+    backends: dict[str, Backend]
     lead: Callable[[str], str]
     port: int = 0
     passed: list[tuple[str, str, str]] = field(default_factory=list)
@@ -131,14 +131,18 @@ class Client:
         elif kind == b"S" or (kind == b"Q" and self._answers(text)):
             self._ready()
         elif self._status == "T" and self._key:
-            await self._connect()
+            try:
+                await self._connect()
+            except ConnectionError:
+                self._refuse(kind, f"shard {self._router.lead(self._key)} is down")
+                return
             await self._pass(kind, body, statement)
         else:
             self._refuse(kind, f"no sharding key: {statement or kind.decode()}")
 
     def _answers(self, text: str) -> bool:
         """Answer what the router does itself before a transaction reaches its shard."""
-        word = text.split(" ", 1)[0]
+        word = text.rstrip(";").split(" ", 1)[0]
         if word == "BEGIN" and self._status == "I":
             self._status, self._begin, self._key = "T", text, ""
         elif word in ("COMMIT", "ROLLBACK"):
@@ -219,6 +223,7 @@ async def _authenticated(backend: Backend) -> tuple[asyncio.StreamReader, asynci
     while (message := await _message(reader))[0] != b"Z":
         kind, body = message
         if kind == b"E":
+            writer.close()
             raise ConnectionError(body.decode())
         code = struct.unpack("!i", body[:4])[0] if kind == b"R" else 0
         if code == 10:

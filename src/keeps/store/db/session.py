@@ -117,9 +117,9 @@ class Database:
         return self._transaction(scope, ENTER_SNAPSHOT)
 
     def cell_of(self, tenant_id: str) -> str | None:
-        """Return the cell that the tenant was last found in; None where standbys or a router may serve its reads."""
-        cell = self._routes.get(tenant_id, MAIN)
-        return None if self.shards is not None or (cell == MAIN and self._standbys is not None) else cell
+        """Return the cell that the tenant was last found in; None where standbys may serve its reads."""
+        cell = self._routes.get(tenant_id, self.main.name)
+        return None if cell == self.main.name and self._standbys is not None else cell
 
     async def ask(self, tenant_id: str, statement: Statement, *values: object) -> list[Row] | None:
         """Run one reading statement that names its scope itself, as a transaction of its own.
@@ -128,8 +128,12 @@ class Database:
         """
         forbid_inside_transaction("another transaction")
         cell = self.cell_of(tenant_id)
-        if cell is None or (cell != MAIN and cell not in self.cells.names):
+        if cell is None or (cell != self.main.name and cell not in self.cells.names):
             return None
+        if self.shards is not None:  # A router needs a transaction for the key.
+            async with self.scoped(Scope(tenant_id)) as tx:
+                rows = await tx.fetch(statement, *values)
+            return rows if tx.cell == cell else None
         rows = await (await self.cells.get(cell)).ask(tenant_id, statement, *values)
         return None if rows[0]["elsewhere"] is not None else rows
 
