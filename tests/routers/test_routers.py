@@ -66,6 +66,9 @@ async def databases(
         "KEEPS_CELL_ADMINS names no administrator of the shard b"
         in (await asyncio.to_thread(cli, "migrate", code=2, KEEPS_CELL_ADMINS=admins.split()[0])).stderr
     )
+    one = admins.split()[1].partition("=")[2]
+    refused = await asyncio.to_thread(cli, "migrate", "--admin-url", one, code=2, KEEPS_CELL_ADMINS=admins)
+    assert "the administrators of all shards are needed" in refused.stderr
     done = await asyncio.to_thread(cli, "migrate", KEEPS_CELL_ADMINS=admins)
     assert done.stderr.count("schema is at revision") == 2
     return names
@@ -299,6 +302,13 @@ async def test_export_of_cells_leads_a_router_to_the_same_tenants(
         leads = READERS[engine](text, two)
         assert {tenant_id: leads(sharding_key(tenant_id)) for tenant_id in cells} == cells
         await _serve_by(leads, server, two, engine, shared)
+        # A tenant that the router has placed moves by means of the directory, and the router learns it.
+        source = leads(sharding_key("tenant-12"))
+        target = "main" if source == "second" else "second"
+        await two.cells.add("second", url=server.url("keeps_app", two.databases["second"]))
+        assert (await two.cells.move("tenant-12", target, lambda _: None)).source == source
+        text = (await asyncio.to_thread(cli, "cells", "export", "--format", engine)).stdout
+        assert READERS[engine](text, two)(sharding_key("tenant-12")) == target
 
 
 async def _serve_by(leads: Callable[[str], str], server: EmbeddedPostgres, two: Two, engine: str, shared: Any) -> None:

@@ -148,10 +148,10 @@ async def migrate(
         return await _plan(admin_url)
     if old_programs is not None:
         return await _upgrade(embedded_home(home), old_programs, keep_old=keep_old)
+    settings = load_settings(home=home, database_url=database_url)
+    if settings.router_shards:
+        return await _migrate_shards([name for name, _ in settings.router_shards], admin_url)
     if admin_url is None:
-        settings = load_settings(home=home, database_url=database_url)
-        if settings.router_shards:
-            return await _migrate_shards([name for name, _ in settings.router_shards])
         if settings.database_url:
             raise ValidationFailedError(
                 "keeps_app cannot change tables: give the URL of the database's administrator as --admin-url"
@@ -175,11 +175,16 @@ async def migrate(
     return ""
 
 
-async def _migrate_shards(names: Sequence[str]) -> str:
+async def _migrate_shards(names: Sequence[str], admin_url: str | None) -> str:
     """Bring every shard behind a router to the newest schema, as the administrators that KEEPS_CELL_ADMINS names."""
     from keeps.store.db.provision import given_passwords, prepare
     from keeps.store.schema.revisions import HEAD
 
+    if admin_url is not None:
+        raise ValidationFailedError(
+            "KEEPS_ROUTER is set, so the administrators of all shards are needed: name them in KEEPS_CELL_ADMINS, and"
+            " leave --admin-url and KEEPS_ADMIN_URL out"
+        )
     given = (each.partition("=") for each in os.environ.get("KEEPS_CELL_ADMINS", "").split())
     admins = {name: url for name, _, url in given}
     if missing := [name for name in names if not admins.get(name)]:
