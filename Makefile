@@ -26,7 +26,7 @@ RELEASE_STAMP := $(RELEASE)/.installed
 JS_STAMP := client-js/node_modules/.installed
 MANIFESTS_STAMP := tests/manifests/node_modules/.installed
 
-.PHONY: install demo test test-load test-models test-cells test-integrations $(APART:%=test-%) test-js test-manifests test-pages browser lint check format site \
+.PHONY: install demo test test-load test-models test-cells test-router test-integrations $(APART:%=test-%) test-js test-manifests test-pages browser lint check format site \
     release bench clean lint-style lint-generated lint-types lint-test-types lint-imports
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
@@ -101,6 +101,9 @@ test-pages: $(VENV)/.installed-test  ## every block of Python and shell in the d
 
 test-cells: $(VENV)/.installed-test  ## what callers can do, with all tenants in a second PostgreSQL; CELLS=tests is the whole suite
 	KEEPS_TEST_CELLS=1 $(PYTEST) $(CELLS) $(ARGS)
+
+test-router: $(VENV)/.installed-test  ## what callers can do, with all tenants in the second PostgreSQL behind a sharding router
+	KEEPS_TEST_ROUTER=pgdog $(PYTEST) $(CELLS) $(ARGS)
 
 browser: $(VENV)/.installed-browser  ## Keeps in Chromium (Debian's, installed where it is missing and we are root)
 	@command -v chromium >/dev/null || { \

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from keeps.store.db.pool import open_pool
 from keeps.store.db.session import Database
 from tests import watchdog
 from tests.embedding import SwitchedEmbedder
+from tests.routers.router import Backend, Router, routing
 from tests.scripted_llm import script, scripted
 from tests.serving import JWT_SECRET, serving
 
@@ -348,12 +349,20 @@ def shared(embedder: MiniLM) -> SwitchedEmbedder:
 
 @pytest.fixture(scope="session")
 async def keeps(server: EmbeddedPostgres, app_url: str, shared: SwitchedEmbedder) -> AsyncIterator[Keeps]:
-    """With KEEPS_TEST_CELLS every tenant of the run is in a second cell, and the first only says so."""
-    async with await (
-        opened_on_two(server, shared)
-        if os.environ.get("KEEPS_TEST_CELLS")
-        else Keeps.open(database_url=app_url, embedder=shared)
-    ) as opened:
+    """With KEEPS_TEST_CELLS every tenant of the run is in a second cell, and the first only says so.
+
+    With KEEPS_TEST_ROUTER=pgdog or spqr they are in the second shard behind a router.
+    """
+    async with AsyncExitStack() as stack:
+        if engine := os.environ.get("KEEPS_TEST_ROUTER"):
+            opening = opened_behind_a_router(
+                server, shared, await stack.enter_async_context(second_of_two(engine, server))
+            )
+        elif os.environ.get("KEEPS_TEST_CELLS"):
+            opening = opened_on_two(server, shared)
+        else:
+            opening = Keeps.open(database_url=app_url, embedder=shared)
+        opened = await stack.enter_async_context(await opening)
         _ENGINES.append(opened)
         yield opened
         indexing.SETTLE_SECONDS = 0.0
@@ -374,6 +383,27 @@ async def opened_on_two(server: EmbeddedPostgres, embedder: SwitchedEmbedder) ->
     await cells.add("second", url=server.url("keeps_app", "keeps_test"))
     await cells.set_weight("main", 0)
     return opened
+
+
+@asynccontextmanager
+async def second_of_two(engine: str, server: EmbeddedPostgres) -> AsyncIterator[Router]:
+    """A router that leads every tenant to the second of two databases, that of the run."""
+    async with admin(server) as connection:
+        await connection.execute("CREATE DATABASE keeps_first TEMPLATE keeps")
+    backends = {"first": backend(server, "keeps_first"), "second": backend(server, "keeps_test")}
+    async with routing(Router(engine, backends, lambda _: "second")) as router:
+        yield router
+
+
+async def opened_behind_a_router(server: EmbeddedPostgres, embedder: SwitchedEmbedder, router: Router) -> Keeps:
+    given = {"KEEPS_ROUTER": router.engine, "KEEPS_SECRET_KEYS": SECRET_KEY}
+    addresses = (f"{name}={server.url('keeps_app', each.database)}" for name, each in router.backends.items())
+    settings = load_settings(database_url=router.url, given={**given, "KEEPS_ROUTER_SHARDS": " ".join(addresses)})
+    return await open_keeps(settings, embedder=embedder)
+
+
+def backend(server: EmbeddedPostgres, database: str) -> Backend:
+    return Backend(str(server.socket / ".s.PGSQL.5432"), database, server.password("keeps_app"))
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from keeps.models.counted import CountedEmbedder, CountedReranker
 from keeps.models.embedder import Embedder
 from keeps.models.reranker import Reranker
 from keeps.operate.backups.making import ShippedServer
-from keeps.operate.cells.opening import CellOpener
+from keeps.operate.cells.opening import CellOpener, ShardOpener
 from keeps.part import ClosingT, Core
 from keeps.parts import PARTS
 from keeps.providers.contract import ProviderFactory
@@ -65,11 +65,16 @@ async def open_keeps(
         periods = {job.name: period for job in jobs if (period := job.period_by(settings)) is not None}
         url = settings.database_url
         server = opened(await ShippedServer.open(settings.home)).server if url is None else None
-        pool = await open_pool(str(url) if server is None else server.app_url, size=settings.pool_size)
+        if settings.router is None:
+            cells, shards = opened(CellOpener(settings, periods)), None
+            pool = await open_pool(str(url) if server is None else server.app_url, size=settings.pool_size)
+        else:
+            cells = opened(ShardOpener(settings, periods))
+            shards = await cells.shards()
+            pool = shards.main.pool
         direct = lazy_pool(settings.worker_database_url, size=1) if settings.worker_database_url else None
         standbys = [lazy_pool(address, size=settings.pool_size) for address in settings.read_database_url]
-        cells = opened(CellOpener(settings, periods))
-        database = opened(Database(pool, server, cells, direct=direct, standbys=standbys))
+        database = opened(Database(pool, server, cells, direct=direct, standbys=standbys, shards=shards))
         metrics, introducer = Metrics(), Introducer(database)
         embedder = embedder or choose_embedder(settings)
         reranker = reranker or choose_reranker(settings)
@@ -96,6 +101,8 @@ async def open_keeps(
             provider_timeout_seconds=provider_timeout_seconds,
         )
         await probe(database.main)
+        if shards is not None:
+            await shards.check()
         for part in PARTS:
             part.make(core)
         await core.get(EventService).make_partitions()

@@ -25,6 +25,7 @@ EMBEDDERS = ("local", "multilingual", "openai", "none", "onnx:FOLDER", "hub:NAME
 RERANKERS = ("none", "local", "onnx:FOLDER", "hub:NAME")
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
+RouterEngine = Literal["pgdog", "spqr"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 OTHER_VARIABLES = frozenset(
     "url token tenant_id user_id agent_id config admin_url owner_password app_password"
@@ -32,8 +33,8 @@ OTHER_VARIABLES = frozenset(
 )
 """Other environment variables, which the client, the commands and the tests read."""
 SECRETS = (
-    "database_url read_database_url worker_database_url redis_url jwt_secret secret_keys signing_key llm_api_key"
-    " embedding_api_key openai_api_key token admin_url cell_admins owner_password app_password".split()
+    "database_url read_database_url worker_database_url router_shards redis_url jwt_secret secret_keys signing_key"
+    " llm_api_key embedding_api_key openai_api_key token admin_url cell_admins owner_password app_password".split()
 )
 """Settings that a file may hold, named by the variable with `_FILE` at its end."""
 ABOUT = {
@@ -41,6 +42,8 @@ ABOUT = {
     "database_url": "your own PostgreSQL, as `keeps_app`",
     "read_database_url": "standbys for reads, separated by spaces ([high availability](../failover.md))",
     "worker_database_url": "the same database without a pooler such as PgBouncer, because the worker uses LISTEN",
+    "router": "`pgdog` or `spqr`, if `KEEPS_DATABASE_URL` leads to a [sharding router](../routers.md)",
+    "router_shards": "direct addresses of the shards behind the router, `NAME=URL` separated by spaces",
     "pool_size": "maximum number of connections to the database",
     "embedder": "the [model](../models.md): `local`, `multilingual`, `onnx:FOLDER`, `hub:NAME`, `openai`, or `none`",
     "reranker": "model that reads the best hits [together with the question](../models.md#a-reranker): `local`,"
@@ -120,6 +123,8 @@ class Settings:
     database_url: str | None = None
     read_database_url: tuple[str, ...] = ()
     worker_database_url: str | None = None
+    router: RouterEngine | None = None
+    router_shards: tuple[tuple[str, str], ...] = ()
     pool_size: int = 10
     embedder: str = "local"
     reranker: str = "none"
@@ -229,11 +234,27 @@ def load_settings(
             "KEEPS_READ_DATABASE_URL and KEEPS_WORKER_DATABASE_URL need KEEPS_DATABASE_URL; an embedded database has"
             " no standbys"
         )
+    _check_router(values)
     _check_prices(values)
     if "embedding_base_url" not in values:  # Send the LLM's key to the LLM's address only.
         values["embedding_base_url"] = values.get("llm_base_url")
         values.setdefault("embedding_api_key", values.get("llm_api_key"))
     return Settings(home=place, otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None, **values)
+
+
+def _check_router(values: Mapping[str, Any]) -> None:
+    """Raise ValidationFailedError unless a router has its URL and its shards, and no setting that it replaces."""
+    if ("router" in values) != ("router_shards" in values):
+        raise ValidationFailedError("KEEPS_ROUTER and KEEPS_ROUTER_SHARDS need each other; set both")
+    if "router" not in values:
+        return
+    if "database_url" not in values:
+        raise ValidationFailedError("KEEPS_ROUTER needs KEEPS_DATABASE_URL, which leads to the router")
+    for name in ("read_database_url", "worker_database_url"):
+        if name in values:
+            raise ValidationFailedError(
+                f"KEEPS_{name.upper()} does not go with KEEPS_ROUTER: KEEPS_ROUTER_SHARDS has the direct addresses"
+            )
 
 
 def _check_prices(values: Mapping[str, Any]) -> None:
@@ -374,6 +395,18 @@ def _postgres_list(name: str, value: str) -> tuple[str, ...]:
     return tuple(_postgres(name, url) for url in value.split())
 
 
+def _shards(name: str, value: str) -> tuple[tuple[str, str], ...]:
+    shards: dict[str, str] = {}
+    for each in value.split():
+        shard, equals, url = each.partition("=")
+        if not equals or not shard or shard in shards:
+            raise ValidationFailedError(
+                f"{name} takes a=postgresql://keeps_app:password@host/database b=postgresql://…, each name once"
+            )
+        shards[shard] = _postgres(name, url)
+    return tuple(shards.items())
+
+
 def _true_or_false(name: str, value: str) -> bool:
     return _one_of(name, value.lower(), known=Literal["true", "false"]) == "true"
 
@@ -415,6 +448,8 @@ _READERS: Mapping[str, Callable[[str, str], object]] = {
     "database_url": _postgres,
     "read_database_url": _postgres_list,
     "worker_database_url": _postgres,
+    "router": partial(_one_of, known=RouterEngine),
+    "router_shards": _shards,
     "pool_size": _whole,
     "background_seconds": partial(_whole, least=0, most=86_400),
     "embedder": partial(_model, known=EMBEDDERS),

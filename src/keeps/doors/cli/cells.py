@@ -56,6 +56,11 @@ async def _open(
         admin_urls[name] = url
     check_home(home, database_url)
     settings = load_settings(home=home, database_url=database_url)
+    if settings.router is not None:
+        raise ValidationFailedError(
+            f"{settings.router} leads to the shards of this Keeps (KEEPS_ROUTER), so cells are not used: add shards and"
+            " move tenants with the router's own tools"
+        )
     async with await open_keeps(settings) as keeps:
         yield CellService(keeps, settings, admin_urls)
 
@@ -173,6 +178,26 @@ async def delete(
     async with _open(home, database_url, administrators) as service:
         await service.remove(name)
     return f"cell {name} is removed; its database still exists"
+
+
+@command(cells)
+async def export(
+    engine: Annotated[str, typer.Option("--format", help="The router: pgdog or spqr.")],
+    administrators: Administrators = None,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> str:
+    """Print the cell of each tenant as the configuration of a sharding router, which can then replace the directory.
+
+    Tenants are named by the SHA-256 of their ids, as in the directory.
+    """
+    from keeps.operate.cells.exporting import FORMATS
+
+    if engine not in FORMATS:
+        raise ValidationFailedError(f"--format is {engine!r}; it must be one of {', '.join(FORMATS)}")
+    async with _open(home, database_url, administrators) as service:
+        print(FORMATS[engine](await service.placements()), end="")
+    return ""
 
 
 @command(tenants)

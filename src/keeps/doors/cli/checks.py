@@ -27,6 +27,7 @@ from keeps_client.errors import KeepsError
 
 if TYPE_CHECKING:
     from keeps.engine import Keeps
+    from keeps.store.db.shards import Shards
 
 WAITING = timedelta(minutes=3)
 """Age of a log segment in the home at which something keeps it from the backups."""
@@ -349,9 +350,11 @@ async def _deaf(keeps: Keeps) -> list[Check]:
 
 
 async def _cells(keeps: Keeps, settings: Settings) -> list[Check]:
-    """Check the cells, if there are several."""
+    """Check the cells, if there are several, or the shards behind a router."""
     from keeps.operate.cells.service import CellService
 
+    if keeps.database.shards is not None:
+        return await _shards(keeps.database.shards, str(settings.router))
     service = CellService(keeps, settings, {})
     cells = await service.list()
     if len(cells) == 1:
@@ -367,6 +370,25 @@ async def _cells(keeps: Keeps, settings: Settings) -> list[Check]:
         for cell in await service.left_over()
     ]
     return checks or [Check("cells", "ok", ", ".join(f"{cell.name}: {cell.tenants or 0:,} tenants" for cell in cells))]
+
+
+async def _shards(shards: Shards, engine: str) -> list[Check]:
+    """Check each shard, and that the router leads each of its tenants there."""
+    from keeps.store.db.probe import probe
+
+    checks: list[Check] = []
+    for name in shards.names:
+        try:
+            cell = await shards.get(name)
+            await probe(cell)
+        except KeepsError as error:
+            checks.append(Check("shards", "failed", f"{name}: {error.detail}"))
+    try:
+        await shards.check()
+    except KeepsError as error:
+        return [*checks, Check("router", "failed", error.detail)]
+    checks.append(Check("router", "ok", f"{engine} leads tenants to their shards: {', '.join(shards.names)}"))
+    return checks
 
 
 async def _asked_databases(keeps: Keeps) -> list[Check]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -146,8 +148,11 @@ async def migrate(
         return await _plan(admin_url)
     if old_programs is not None:
         return await _upgrade(embedded_home(home), old_programs, keep_old=keep_old)
+    settings = load_settings(home=home, database_url=database_url)
+    if settings.router_shards:
+        return await _migrate_shards([name for name, _ in settings.router_shards], admin_url)
     if admin_url is None:
-        if load_settings(home=home, database_url=database_url).database_url:
+        if settings.database_url:
             raise ValidationFailedError(
                 "keeps_app cannot change tables: give the URL of the database's administrator as --admin-url"
             )
@@ -167,6 +172,32 @@ async def migrate(
         which = "new"
     err.print(f"schema is at revision {HEAD}; the {which} password of keeps_app was set. Serve with:")
     print(f"KEEPS_DATABASE_URL={app_url}")
+    return ""
+
+
+async def _migrate_shards(names: Sequence[str], admin_url: str | None) -> str:
+    """Bring every shard behind a router to the newest schema, as the administrators that KEEPS_CELL_ADMINS names."""
+    from keeps.store.db.provision import given_passwords, prepare
+    from keeps.store.schema.revisions import HEAD
+
+    if admin_url is not None:
+        raise ValidationFailedError(
+            "KEEPS_ROUTER is set, so the administrators of all shards are needed: name them in KEEPS_CELL_ADMINS, and"
+            " leave --admin-url and KEEPS_ADMIN_URL out"
+        )
+    given = (each.partition("=") for each in os.environ.get("KEEPS_CELL_ADMINS", "").split())
+    admins = {name: url for name, _, url in given}
+    if missing := [name for name in names if not admins.get(name)]:
+        raise ValidationFailedError(
+            f"KEEPS_CELL_ADMINS names no administrator of the shard {', '.join(missing)}; write"
+            " a=postgresql://postgres:…@host/database b=postgresql://…"
+        )
+    passwords = given_passwords()
+    for name in names:
+        url = await prepare(admins[name], passwords)
+        err.print(f"shard {name}: schema is at revision {HEAD}")
+        if url is not None and "keeps_app" not in passwords:
+            print(f"{name}={url}")  # A new role, whose generated password nobody knows yet.
     return ""
 
 

@@ -20,6 +20,10 @@ SELECT tenant_id FROM keeps.list_tenants($1, 1000)
 -- As keeps_app, of any cell: whether a tenant has rows there.
 SELECT tenant_id FROM keeps.last_sequences(ARRAY[$1::text])
 
+-- name: placements
+-- The cells of tenants by the hash of their ids, also of those that were erased.
+SELECT encode(tenant_hash, 'hex') AS key, cell FROM keeps_cells.placements
+
 -- name: cell_put
 INSERT INTO keeps_cells.cells (name, address, key_id, weight) VALUES ($1, $2, $3, $4)
 ON CONFLICT (name) DO UPDATE SET address = COALESCE(EXCLUDED.address, cells.address),

@@ -12,6 +12,7 @@ from keeps.base.scope import check_id
 from keeps.base.settings import Settings
 from keeps.engine import Keeps
 from keeps.operate.cells.copying import Place
+from keeps.operate.cells.exporting import Placements
 from keeps.operate.cells.moving import Mover, Progress
 from keeps.operate.cells.opening import ADD_AGAIN, bound_to
 from keeps.operate.cells.store import QUERIES, SETTLED
@@ -22,6 +23,7 @@ from keeps.store.db.pool import address_of, open_pool
 from keeps.store.db.probe import probe
 from keeps.store.db.provision import administered, at_once, given_passwords, prepare
 from keeps.store.db.session import Connection
+from keeps.store.db.shards import sharding_key
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError, ValidationFailedError
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -276,6 +278,23 @@ class CellService:
                 is_in = (await self._database.cells.trail(tenant_id))[-1]
                 left += [LeftOver(tenant_id, name, is_in, arriving=False) for name in names if name != is_in]
         return left
+
+    async def placements(self) -> Placements:
+        """Return the cell of every tenant by the key of a router, for those that were erased too.
+
+        Raises ConflictError while a move is incomplete.
+        """
+        if left := await self.left_over():
+            raise ConflictError(
+                f"a move of tenant {left[0].tenant_id} to {left[0].is_in} is incomplete; finish it with `keeps tenants"
+                " move`"
+            )
+        keys = {sharding_key(tenant_id): MAIN for tenant_id in await self.tenants(MAIN)}
+        async with administered(self._place(MAIN).url) as main:
+            rows = await main.fetch(QUERIES["placements"].text)
+            weights = {row["name"]: row["weight"] for row in await main.fetch(QUERIES["cells"].text)} or {MAIN: 1}
+        keys |= {row["key"]: row["cell"] for row in rows}
+        return Placements(sorted(weights, key=lambda name: name != MAIN), keys, max(weights, key=weights.__getitem__))
 
     async def choose(self, besides: str) -> str:
         """Choose a cell by weight for a tenant that leaves another. Raises ConflictError if there is none."""

@@ -23,6 +23,7 @@ from keeps.store.db.transaction import (
     ENTER_WRITE,
     PATIENCE_SECONDS,
     READ_SECONDS,
+    Route,
     Row,
     Tx,
     takes_long,
@@ -74,9 +75,16 @@ class Cell:
         self.server = server
         self._direct = direct or pool
         self._long_pool = pool.apart(LONG_CONNECTIONS)
+        self.serving, self._serving_long = self.pool, self._long_pool
+        """The pools of tenants' transactions, of requests and of long work."""
+        self._route: Route | None = None
         self._closed = False
         self._away_until = self._dead_until = 0.0
         self._reviving: asyncio.Task[None] | None = None
+
+    @property
+    def pools(self) -> set[Pool]:
+        return {self.pool, self._long_pool, self.serving, self._serving_long}
 
     @property
     def away(self) -> bool:
@@ -92,10 +100,10 @@ class Cell:
         Returns:
             The transaction, or the name of the cell that the tenant is on.
         """
-        pool = self._long_pool if takes_long() else self.pool
+        pool = self._serving_long if takes_long() else self.serving
         connection = await self._acquire(pool, scope.tenant_id)
         reads = enter is not ENTER_WRITE and not takes_long()
-        tx = Tx(connection, pool, scope, self.name, reads=reads)
+        tx = Tx(connection, pool, scope, self.name, reads=reads, route=self._route)
         try:
             with translating():
                 elsewhere = await tx.enter(enter)
@@ -122,11 +130,12 @@ class Cell:
 
     def drop_idle(self) -> None:
         """Close idle connections, after an erasure: each holds the last rows that it read."""
-        for pool in (self.pool, self._long_pool):
+        for pool in self.pools:
             pool.drop_idle()
 
     async def _acquire(self, pool: Pool, tenant_id: str = "") -> asyncpg.Connection:
-        seconds = LONG_TIMEOUT_SECONDS if pool is self._long_pool else ACQUIRE_TIMEOUT_SECONDS
+        long = pool in (self._long_pool, self._serving_long)
+        seconds = LONG_TIMEOUT_SECONDS if long else ACQUIRE_TIMEOUT_SECONDS
         try:
             return await pool.acquire(seconds, tenant_id)
         except TimeoutError:
@@ -239,7 +248,7 @@ class Cell:
 
     async def close(self) -> None:
         self._closed = True
-        for pool in (self.pool, self._long_pool):
+        for pool in self.pools:
             try:
                 await asyncio.wait_for(pool.close(), 10)
             except (TimeoutError, *LOST):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from keeps.base.telemetry.logs import log
-from keeps.store.db.cell import MAIN, Cell, Server
+from keeps.store.db.cell import Cell, Server
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.db.transaction import Row
 from keeps_client.errors import KeepsError, UnavailableError
@@ -35,8 +35,8 @@ class Cells:
     """
 
     def __init__(self, main: Cell, opening: Callable[[CellAddress], Awaitable[Cell]] | None) -> None:
-        self._main = main
-        self._cells = {MAIN: main}
+        self.main = main
+        self._cells = {main.name: main}
         self._opening = opening
         self._addresses: dict[str, CellAddress] = {}
         self._opened: dict[str, CellAddress] = {}
@@ -48,7 +48,7 @@ class Cells:
     @property
     def connections(self) -> tuple[int, int]:
         """Return the connections in use on all cells, and their maximum."""
-        pools = [each.pool for each in self._cells.values()]
+        pools = {each.serving for each in self._cells.values()}
         return sum(each.taken for each in pools), sum(each.size for each in pools)
 
     @property
@@ -79,7 +79,7 @@ class Cells:
     @property
     def names(self) -> list[str]:
         """Return the cells in the directory when it was last read."""
-        return [MAIN, *self._addresses]
+        return [self.main.name, *self._addresses]
 
     async def everywhere(
         self, statement: Statement, *values: object, seconds: float | None = None
@@ -91,7 +91,7 @@ class Cells:
         """
         cells = await self.all()
         if len(cells) == 1:
-            return {MAIN: await self._main.privileged_read(statement, *values)}
+            return {self.main.name: await self.main.privileged_read(statement, *values)}
 
         async def ask(cell: Cell) -> list[Row] | KeepsError:
             try:
@@ -118,12 +118,19 @@ class Cells:
 
         A repeated cell ends the chain. `candidate` replaces the cell of the same name, whose address may not open.
         """
-        trail = [MAIN]
+        trail = [self.main.name]
         while (cell := await self._says(trail[-1], tenant_id, candidate)) is not None:
             trail.append(cell)
             if cell in trail[:-1]:
                 break
         return trail
+
+    def undecided(self, one: str, other: str) -> str:
+        """Return what to do if each of two cells says that a tenant is in the other."""
+        return (
+            f"a move of this tenant between the cells {one} and {other} was interrupted; repeat it with `keeps tenants"
+            " move`"
+        )
 
     async def _says(self, name: str, tenant_id: str, candidate: Cell | None) -> str | None:
         cell = candidate if candidate is not None and candidate.name == name else await self.get(name)
@@ -133,7 +140,7 @@ class Cells:
     async def all(self) -> list[Cell]:
         """Return all cells of the directory, without those that cannot be opened."""
         await self.read()
-        cells = [self._main]
+        cells = [self.main]
         for name in self._addresses:
             try:
                 cells.append(await self.get(name))
@@ -153,18 +160,20 @@ class Cells:
             return
         self._asked_at = time.monotonic()
         try:
-            rows = await self._main.privileged_read(_QUERIES["cells"])
+            rows = await self.main.privileged_read(_QUERIES["cells"])
         except KeepsError:
             if not self._addresses:
                 raise
             return  # The main cell is away; the others continue.
         self._addresses = {
-            row["name"]: CellAddress(row["name"], row["address"], row["key_id"]) for row in rows if row["name"] != MAIN
+            row["name"]: CellAddress(row["name"], row["address"], row["key_id"])
+            for row in rows
+            if row["name"] != self.main.name
         }
 
     async def get(self, name: str) -> Cell:
         """Return an open cell. Raises UnavailableError when it does not exist or cannot be opened."""
-        if name == MAIN or (name in self._opened and self._opened[name] == self._addresses.get(name)):
+        if name == self.main.name or (name in self._opened and self._opened[name] == self._addresses.get(name)):
             return self._cells[name]
         async with self._turn_to_open:
             if name not in self._addresses:

@@ -10,6 +10,7 @@ import asyncio
 import re
 import time
 from typing import Any, cast
+from weakref import WeakSet
 
 import asyncpg
 from pgvector.asyncpg import register_vector
@@ -32,11 +33,20 @@ class Pool:
     and a quarter while others wait, because each connection occupies a processor of the database.
 
     Every setting is local to a transaction, so a connection is returned unchanged and nothing is reset.
+
+    Args:
+        pooled: Whether a pooler is in between; None to find out when the first connection is made.
+        routed: A sharding router is in between, which needs a key for every statement: call `register_types` in the
+            first transaction of a connection.
     """
 
-    def __init__(self, url: str, *, size: int, pooled: bool | None, command_timeout_seconds: float) -> None:
+    def __init__(
+        self, url: str, *, size: int, pooled: bool | None, command_timeout_seconds: float, routed: bool = False
+    ) -> None:
         self._url = url
         self._pooled = pooled
+        self._routed = routed
+        self._registered: WeakSet[asyncpg.Connection] = WeakSet()
         self._slots = FairSlots(size, alone=size - max(1, size // 4), beside=size // 4)
         self._options: dict[str, Any] = {
             "timeout": CONNECT_SECONDS,
@@ -59,7 +69,7 @@ class Pool:
 
     def apart(self, size: int) -> Pool:
         """Return another pool on the same database, for long work; it connects when it is used."""
-        pool = Pool(self._url, size=size, pooled=self._pooled, command_timeout_seconds=0)
+        pool = Pool(self._url, size=size, pooled=self._pooled, command_timeout_seconds=0, routed=self._routed)
         pool._options["command_timeout"] = None
         return pool
 
@@ -149,6 +159,18 @@ class Pool:
             connection = await asyncpg.connect(self._url, **self._options)
         except TimeoutError:  # Distinct from the timeout of waiting for a free connection.
             raise ConnectionError(f"no answer in {CONNECT_SECONDS:.0f} s") from None
+        if not self._routed:
+            await self.register_types(connection)
+        self._connections.add(connection)
+        if self._closed:  # The pool was closed while the connection was being opened.
+            self.terminate()
+            raise UnavailableError("this Keeps is closed; open it again")
+        return connection
+
+    async def register_types(self, connection: asyncpg.Connection) -> None:
+        """Register the types of pgvector on a connection once. Raises UnavailableError without the extension."""
+        if connection in self._registered:
+            return
         try:
             await register_vector(cast("Any", connection))
         except ValueError:
@@ -159,11 +181,7 @@ class Pool:
         except BaseException:
             connection.terminate()
             raise
-        self._connections.add(connection)
-        if self._closed:  # The pool was closed while the connection was being opened.
-            self.terminate()
-            raise UnavailableError("this Keeps is closed; open it again")
-        return connection
+        self._registered.add(connection)
 
 
 async def open_pool(url: str, *, size: int = 10, command_timeout_seconds: float = 60.0) -> Pool:
@@ -181,6 +199,11 @@ async def open_pool(url: str, *, size: int = 10, command_timeout_seconds: float 
     except (asyncpg.PostgresError, *LOST) as error:
         raise explained(error, url) from error
     return pool
+
+
+def routed_pool(url: str, *, size: int, command_timeout_seconds: float = 60.0) -> Pool:
+    """Return a pool on a sharding router; it connects when it is first used."""
+    return Pool(url, size=size, pooled=True, command_timeout_seconds=command_timeout_seconds, routed=True)
 
 
 def lazy_pool(url: str, *, size: int, command_timeout_seconds: float = 60.0) -> Pool:

@@ -50,6 +50,14 @@ SELECT keeps.elsewhere($1) AS cell
 -- name: cells
 SELECT name, address, key_id FROM keeps.list_cells()
 
+-- name: shard
+-- Which database answers, for a router that may lead to several: two addresses may lead to one.
+SELECT extract(epoch FROM pg_postmaster_start_time())::text || ' ' || current_database() AS shard
+
+-- name: some_tenants
+-- Tenants that are here, at most $1.
+SELECT tenant_id FROM keeps.list_tenants('', $1)
+
 -- name: answers_find
 -- What requests with these Idempotency-Keys did, within the last 24 hours.
 SELECT idempotency_key, request_hash, answer FROM keeps.idempotency_keys

@@ -29,6 +29,7 @@ from keeps.store.db.cell import ACQUIRE_TIMEOUT_SECONDS, MAIN, Cell, Connection,
 from keeps.store.db.cells import CellAddress, Cells
 from keeps.store.db.pool import Pool
 from keeps.store.db.repeats import current_request, known_answer
+from keeps.store.db.shards import Shards
 from keeps.store.db.standbys import Standbys
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.db.transaction import (
@@ -77,6 +78,7 @@ class Database:
         opening: Opens another cell.
         direct: A pool that bypasses the pooler.
         standbys: Copies of the main cell, for reads.
+        shards: The shards behind a sharding router, instead of cells.
     """
 
     def __init__(
@@ -87,10 +89,12 @@ class Database:
         *,
         direct: Pool | None = None,
         standbys: Sequence[Pool] = (),
+        shards: Shards | None = None,
     ) -> None:
-        self.main = Cell(MAIN, pool, server, direct)
+        self.shards = shards
+        self.cells = shards or Cells(Cell(MAIN, pool, server, direct), opening)
+        self.main = self.cells.main
         self._standbys = Standbys(pool, standbys) if standbys else None
-        self.cells = Cells(self.main, opening)
         self._routes: LRUCache[str, str] = LRUCache(ROUTES)
         self._turns, self._reading_turns = TenantLocks(), TenantLocks()
         self.on_commit: list[Callable[[Scope], None]] = []
@@ -114,8 +118,8 @@ class Database:
 
     def cell_of(self, tenant_id: str) -> str | None:
         """Return the cell that the tenant was last found in; None where standbys may serve its reads."""
-        cell = self._routes.get(tenant_id, MAIN)
-        return None if cell == MAIN and self._standbys is not None else cell
+        cell = self._routes.get(tenant_id, self.main.name)
+        return None if cell == self.main.name and self._standbys is not None else cell
 
     async def ask(self, tenant_id: str, statement: Statement, *values: object) -> list[Row] | None:
         """Run one reading statement that names its scope itself, as a transaction of its own.
@@ -124,8 +128,12 @@ class Database:
         """
         forbid_inside_transaction("another transaction")
         cell = self.cell_of(tenant_id)
-        if cell is None or (cell != MAIN and cell not in self.cells.names):
+        if cell is None or (cell != self.main.name and cell not in self.cells.names):
             return None
+        if self.shards is not None:  # A router needs a transaction for the key.
+            async with self.scoped(Scope(tenant_id)) as tx:
+                rows = await tx.fetch(statement, *values)
+            return rows if tx.cell == cell else None
         rows = await (await self.cells.get(cell)).ask(tenant_id, statement, *values)
         return None if rows[0]["elsewhere"] is not None else rows
 
@@ -196,8 +204,9 @@ class Database:
             yield tx
 
     async def _begin(self, scope: Scope, enter: Statement) -> Tx:
-        cell = self._routes.get(scope.tenant_id, MAIN)
-        begun = await self.main.begin(scope, enter) if cell == MAIN else cell
+        main = self.main.name
+        cell = self._routes.get(scope.tenant_id, main)
+        begun = await self.main.begin(scope, enter) if cell == main else cell
         return await self._sent_on(scope, enter, begun) if isinstance(begun, str) else begun
 
     async def _sent_on(self, scope: Scope, enter: Statement, cell: str) -> Tx:
@@ -208,35 +217,34 @@ class Database:
             if cell not in self.cells.names:
                 await self.cells.read(again=True)
                 if cell not in self.cells.names and self._routes.pop(scope.tenant_id, None) is not None:
-                    cell = MAIN  # The remembered cell no longer exists.
+                    cell = self.main.name  # The remembered cell no longer exists.
             try:
                 tx_or_cell = await (await self.cells.get(cell)).begin(scope, enter)
             except UnavailableError:
                 if self._routes.pop(scope.tenant_id, None) is None:
                     raise
                 tx_or_cell = await self.main.begin(scope, enter)  # The tenant may have moved since.
-                cell = MAIN
+                cell = self.main.name
             if not isinstance(tx_or_cell, str):
                 self._remember(scope.tenant_id, cell)
                 return tx_or_cell
             hops += 1
             if hops > HOPS:  # Two cells name each other while the tenant is being moved.
                 if time.monotonic() > waits_until:
-                    raise UnavailableError(
-                        f"a move of this tenant between the cells {cell} and {tx_or_cell} was interrupted; repeat it"
-                        " with `keeps tenants move`"
-                    )
+                    raise UnavailableError(self.cells.undecided(cell, tx_or_cell))
                 await asyncio.sleep(0.02)
             cell = tx_or_cell
 
     def _remember(self, tenant_id: str, cell: str) -> None:
-        if cell == MAIN:
+        if cell == self.main.name:
             self._routes.pop(tenant_id, None)
             return
         self._routes[tenant_id] = cell
 
     async def place(self, tenant_id: str) -> None:
-        """Choose a cell for a tenant that may be new, before its first write."""
+        """Choose a cell for a tenant that may be new, before its first write. A router chooses by itself."""
+        if self.shards is not None:
+            return
         try:
             (row,) = await self.main.privileged_read(_QUERIES["place_tenant"], tenant_id)
         except UnavailableError:

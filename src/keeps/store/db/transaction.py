@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
+from typing import Protocol
 from uuid import UUID
 
 import asyncpg
@@ -78,13 +79,39 @@ class LeaderGoneError(UnavailableError):
     """The server went away, or accepts no writes any more, before anything was committed."""
 
 
+class Route(Protocol):
+    """The way of a transaction through a sharding router."""
+
+    def hints(self, tenant_id: str) -> tuple[str, ...]:
+        """Return the statements after BEGIN that tell the router the tenant."""
+        ...
+
+    def entering(self, statement: Statement) -> str:
+        """Return the text of an entering statement whose rows also say which shard ran it."""
+        ...
+
+    async def arrive(self, connection: asyncpg.Connection, pool: Pool, tenant_id: str, rows: list[Row]) -> str | None:
+        """Prepare a connection that reached its shard; return the name of another shard that the router led to."""
+        ...
+
+
 class Tx:
     """A transaction of one tenant, made by `Database` only. Store functions take it first."""
 
-    __slots__ = ("_connection", "_patience", "_pool", "_user", "_writes", "cell", "reached", "scope")
+    __slots__ = ("_connection", "_patience", "_pool", "_route", "_user", "_writes", "cell", "reached", "scope")
 
-    def __init__(self, connection: asyncpg.Connection, pool: Pool, scope: Scope, cell: str, *, reads: bool) -> None:
+    def __init__(
+        self,
+        connection: asyncpg.Connection,
+        pool: Pool,
+        scope: Scope,
+        cell: str,
+        *,
+        reads: bool,
+        route: Route | None = None,
+    ) -> None:
         """Create a transaction; `reads` limits its statements to READ_SECONDS."""
+        self._route = route
         self._connection = connection
         self._pool = pool
         self._patience = READ_SECONDS + PATIENCE_SECONDS if reads else None
@@ -146,8 +173,11 @@ class Tx:
         who = (self.scope.tenant_id, user_id, bound, more, acting, grant)
         try:
             await self._connection.execute(_BEGIN.get(statement, "BEGIN READ ONLY"), timeout=self._patience)
-            row = await self.fetch_row(statement, *who)
-            elsewhere = None if row is None else row["elsewhere"]
+            if self._route is None:
+                row = await self.fetch_row(statement, *who)
+                elsewhere = None if row is None else row["elsewhere"]
+            else:
+                row, elsewhere = None, await self._enter_by(self._route, statement, who)
             if statement is ENTER_STANDBY and row is not None:
                 self.reached = row["reached"]
             if elsewhere is not None:
@@ -157,6 +187,14 @@ class Tx:
             self._check_leader(error)
             raise
         return elsewhere
+
+    async def _enter_by(self, route: Route, statement: Statement, who: tuple[str, ...]) -> str | None:
+        """Enter through a router; return the shard that it led to, if it is not the expected one."""
+        tenant_id = self.scope.tenant_id
+        for hint in route.hints(tenant_id):
+            await self._connection.execute(hint, timeout=self._patience)
+        rows = await self._connection.fetch(route.entering(statement), *who, timeout=self._patience)
+        return await route.arrive(self._connection, self._pool, tenant_id, rows)
 
     @asynccontextmanager
     async def ending(self) -> AsyncGenerator[None]:
