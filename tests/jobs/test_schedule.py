@@ -18,7 +18,7 @@ import pytest
 
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
-from keeps.memory.jobs.worker import SHORT_SLICE_SECONDS, SLICE_SECONDS, Worker, queue_on
+from keeps.memory.jobs.worker import SHORT_SLICE_SECONDS, SLICE_SECONDS, Worker
 from keeps.memory.lifecycle.service import LONGEST_REST, Lifecycle
 from keeps.memory.recall.access import AccessBuffer
 from keeps.store.db.embedded import EmbeddedPostgres
@@ -81,7 +81,7 @@ async def test_jobs_without_work_rest_and_the_next_write_wakes_them(
     assert {job: at for job, at in (await due(raw)).items() if job != "consolidation"} == dict.fromkeys(
         (*HOURLY, "expiry"), clock.now + LONGEST_REST
     )
-    before = await raw.fetchval("SELECT now()")
+    before: datetime = (await raw.fetch("SELECT now()"))[0][0]
     await raw.execute("UPDATE keeps.tenant_jobs SET due_at = now() + interval '7 days'")
     await alice.remember("Coffee at six.")
     woken = await due(raw)
@@ -101,9 +101,11 @@ async def test_a_job_rests_until_it_can_have_work(working: Keeps, raw: asyncpg.C
     clock.forward(hours=2)
     await run_all(working)
     found = await due(raw)
-    fades = await raw.fetchval(
-        "SELECT keeps.fades_at(importance, 0, updated_at) FROM keeps.memories WHERE layer = 'short_term'"
-    )
+    fades: datetime = (
+        await raw.fetch(
+            "SELECT keeps.fades_at(importance, 0, updated_at) FROM keeps.memories WHERE layer = 'short_term'"
+        )
+    )[0][0]
     assert found["expiry"] == ends
     assert found["decay"] == min(fades, clock.now + LONGEST_REST)
     assert found["sessions"] == clock.now + LONGEST_REST
@@ -187,11 +189,6 @@ class _Recording:
         self.seconds[tenant_id, job] = seconds
         if self._before is not None:
             await self._before()
-
-
-async def _ticked(keeps: Keeps, worker: Worker) -> None:
-    async with keeps.database.main.dedicated_connection() as connection:
-        await worker.tick(keeps.database.main, queue_on(connection))
 
 
 async def test_two_workers_run_each_job_once(working: Keeps, raw: asyncpg.Connection) -> None:
