@@ -9,7 +9,7 @@ import sys
 from keeps.base.clock import utc_now
 from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
-from keeps.operate.cells.rebalancing import Rebalancer, RebalanceProgress
+from keeps.operate.cells.rebalancing import RebalanceProgress, Rebalancer
 from keeps.operate.cells.service import CellService
 
 

@@ -1,4 +1,4 @@
-"""What is due is found by an index, whatever the number of tenants; jobs rest where nobody writes; nobody waits long."""
+"""Due jobs are found by an index, whatever the number of tenants; jobs rest where nobody writes; all get a turn."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ HOURLY = ("sessions", "promotion", "decay", "storage")
 TENANTS, ACTIVE = 5_000, 50
 POPULATION = f"""
     SET session_replication_role = replica;
-    INSERT INTO keeps.tenants (tenant_id, jobs_rest) SELECT 'tenant-' || n, n > {ACTIVE} FROM generate_series(1, {TENANTS}) AS n;
+    INSERT INTO keeps.tenants (tenant_id, jobs_rest)
+    SELECT 'tenant-' || n, n > {ACTIVE} FROM generate_series(1, {TENANTS}) AS n;
     INSERT INTO keeps.users (tenant_id, user_id) SELECT 'tenant-' || n, 'alice' FROM generate_series(1, {TENANTS}) AS n;
     INSERT INTO keeps.tenant_jobs (tenant_id, job, due_at)
     SELECT 'tenant-' || n, job, CASE WHEN n <= {ACTIVE} THEN now() - n * interval '1 second'
@@ -164,7 +165,8 @@ async def test_a_tenant_with_much_to_do_hides_no_other(raw: asyncpg.Connection) 
         "INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id, noticed_at)"
         " VALUES ('single', gen_random_uuid(), 'alice', now() - interval '2 minutes');"
         "INSERT INTO keeps.tenant_jobs (tenant_id, job, due_at)"
-        " SELECT 'crowd', job, now() - interval '1 hour' FROM unnest(ARRAY['sessions', 'promotion', 'decay', 'storage']) AS job;"
+        " SELECT 'crowd', job, now() - interval '1 hour'"
+        " FROM unnest(ARRAY['sessions', 'promotion', 'decay', 'storage']) AS job;"
         "INSERT INTO keeps.tenant_jobs (tenant_id, job, due_at) VALUES ('single', 'decay', now() - interval '1 minute')"
     )
     async with raw.transaction():

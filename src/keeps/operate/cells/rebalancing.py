@@ -134,7 +134,7 @@ class Rebalancer:
 
     async def _tenants(self) -> list[TenantAmount]:
         """Return all tenants with their size or load, by the counters that writes keep: no rows are counted."""
-        found: list[TenantAmount] = []
+        tenants: list[TenantAmount] = []
         since = self._clock() - LOAD_DAYS
         for name in await self._cells.names():
             async with administered(self._cells.place(name).url) as connection:
@@ -148,13 +148,13 @@ class Rebalancer:
                     else:
                         rows = await connection.fetch(QUERIES["loads"].text, after, PAGE, since)
                         amounts = [row["writes"] + row["reads"] for row in rows]
-                    found += [
+                    tenants += [
                         TenantAmount(row["tenant_id"], name, amount) for row, amount in zip(rows, amounts, strict=True)
                     ]
                     if len(rows) < PAGE:
                         break
                     after = rows[-1]["tenant_id"]
-        return found
+        return tenants
 
     async def _unfinished(self, tenants: list[TenantAmount]) -> list[Unfinished]:
         """Return the interrupted moves: decided ones go on to their end, others start over to the same cell."""
