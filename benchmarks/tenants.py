@@ -99,7 +99,7 @@ async def _measure(home: Path, tenants: int, active: int) -> dict[str, Any]:
 
 async def _explained(admin: asyncpg.Connection, text: str) -> dict[str, Any]:
     """Run a statement three times, each rolled back; return its rows, pages and the least milliseconds."""
-    found: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
     for _ in range(3):
         transaction = admin.transaction()
         await transaction.start()
@@ -109,7 +109,7 @@ async def _explained(admin: asyncpg.Connection, text: str) -> dict[str, Any]:
         reads = await _schedule_reads(admin) - before
         await transaction.rollback()
         (top,) = json.loads(plan)
-        found.append(
+        runs.append(
             {
                 "rows": top["Plan"]["Actual Rows"],
                 "rows_of_the_schedule": reads,
@@ -117,7 +117,7 @@ async def _explained(admin: asyncpg.Connection, text: str) -> dict[str, Any]:
                 "ms": round(top["Execution Time"], 1),
             }
         )
-    return min(found, key=lambda each: each["ms"])
+    return min(runs, key=lambda each: each["ms"])
 
 
 async def _schedule_reads(admin: asyncpg.Connection) -> int:

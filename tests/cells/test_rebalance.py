@@ -93,12 +93,12 @@ def rebalancer(three: Two, told: Callable[[RebalanceProgress], None] = lambda _:
 
 async def places(three: Two) -> dict[str, list[str]]:
     """Return the cells in which each tenant has rows."""
-    found: dict[str, list[str]] = {}
+    cells: dict[str, list[str]] = {}
     for name, database in three.databases.items():
         async with admin(three.server, database) as connection:
             for row in await connection.fetch("SELECT tenant_id FROM keeps.tenants"):
-                found.setdefault(row["tenant_id"], []).append(name)
-    return found
+                cells.setdefault(row["tenant_id"], []).append(name)
+    return cells
 
 
 async def check_whole(three: Two, made: dict[str, set[str]]) -> None:
@@ -186,12 +186,12 @@ async def _killed(three: Two, step: str, number: int) -> None:
 async def test_a_killed_rebalance_is_resumed(three: Two, names: list[str], step: str, number: int) -> None:
     made = await populate(three, names, [4, 4, 2, 2])
     await _killed(three, step, number)
-    found = (await rebalancer(three).look()).unfinished
+    unfinished = (await rebalancer(three).look()).unfinished
     # At its first and its last step, a move has left nothing that has to be finished.
-    assert len(found) == (0 if step in ("checked", "erased") else 1)
+    assert len(unfinished) == (0 if step in ("checked", "erased") else 1)
     done = await rebalancer(three).run()
-    assert done.unfinished == found
-    for each in found:
+    assert done.unfinished == unfinished
+    for each in unfinished:
         assert (await places(three))[each.tenant_id] == [each.target]
     assert done.after is not None
     assert done.after.balanced
@@ -215,13 +215,13 @@ async def test_moves_wait_while_a_server_is_busy(three: Two, names: list[str], m
     made = await populate(three, names, [3, 2, 1])
     monkeypatch.setattr(rebalancing, "PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(rebalancing, "SAMPLE_SECONDS", 0.01)
-    told: list[RebalanceProgress] = []
+    reports: list[RebalanceProgress] = []
     async with admin(three.server, three.databases["second"]) as busy:
         at_work = asyncio.create_task(busy.execute("SELECT pg_sleep(600)"))
-        running = asyncio.create_task(rebalancer(three, told.append, most_active=1).run())
-        await until(lambda: len(told) >= 3, "it says that it waits")
-        assert {progress.state for progress in told} == {"waiting"}
-        assert told[0].detail == "main: 1 statements at work"
+        running = asyncio.create_task(rebalancer(three, reports.append, most_active=1).run())
+        await until(lambda: len(reports) >= 3, "it says that it waits")
+        assert {progress.state for progress in reports} == {"waiting"}
+        assert reports[0].detail == "main: 1 statements at work"
         assert not running.done()
         at_work.cancel()
         await asyncio.gather(at_work, return_exceptions=True)

@@ -101,15 +101,15 @@ async def test_a_job_rests_until_it_can_have_work(working: Keeps, raw: asyncpg.C
     assert (await due(raw))["promotion"] == clock.now + timedelta(hours=1), "it is not an hour old"
     clock.forward(hours=2)
     await run_all(working)
-    found = await due(raw)
+    schedule = await due(raw)
     fades: datetime = (
         await raw.fetch(
             "SELECT keeps.fades_at(importance, 0, updated_at) FROM keeps.memories WHERE layer = 'short_term'"
         )
     )[0][0]
-    assert found["expiry"] == ends
-    assert found["decay"] == min(fades, clock.now + LONGEST_REST)
-    assert found["sessions"] == clock.now + LONGEST_REST
+    assert schedule["expiry"] == ends
+    assert schedule["decay"] == min(fades, clock.now + LONGEST_REST)
+    assert schedule["sessions"] == clock.now + LONGEST_REST
     clock.forward(days=8)
     await run_all(working, ("expiry", "decay"))
     assert await raw.fetchval("SELECT count(*) FROM keeps.memories WHERE deleted_at IS NOT NULL") == 1
@@ -170,11 +170,11 @@ async def test_a_tenant_with_much_to_do_hides_no_other(raw: asyncpg.Connection) 
         "INSERT INTO keeps.tenant_jobs (tenant_id, job, due_at) VALUES ('single', 'decay', now() - interval '1 minute')"
     )
     async with raw.transaction():
-        found = [tuple(row) for row in await raw.fetch("SELECT * FROM keeps.take_due_jobs(now(), 100)")]
+        taken = [tuple(row) for row in await raw.fetch("SELECT * FROM keeps.take_due_jobs(now(), 100)")]
         read = await _reads(raw)
-    assert [tenant for tenant, _ in found[:4]] == ["crowd", "single", "crowd", "single"]
-    assert {job for tenant, job in found if tenant == "single"} == {"decay", "index"}
-    assert len(found) == 4 + 1 + 2
+    assert [tenant for tenant, _ in taken[:4]] == ["crowd", "single", "crowd", "single"]
+    assert {job for tenant, job in taken if tenant == "single"} == {"decay", "index"}
+    assert len(taken) == 4 + 1 + 2
     assert read["memory_pending"] <= 12, "the rows of a tenant are not read one by one"
 
 
