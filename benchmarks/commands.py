@@ -251,6 +251,17 @@ def partitions(
 
 
 @bench.command()
+def tenants(
+    tenants: Annotated[int, typer.Option(help="How many in all.", min=100)] = 100_000,
+    active: Annotated[int, typer.Option(help="How many of them are used.", min=1)] = 1_000,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Measure what finding due jobs reads among many tenants. Exit code 1 if that grows with those at rest."""
+    raise typer.Exit(_benchmark("tenants").run(tenants=tenants, active=active, as_json=as_json, home=home))
+
+
+@bench.command()
 def scale(
     tenants: Annotated[int, typer.Option(help="How many.", min=10)] = 10_000,
     rows: Annotated[int, typer.Option(help="Short-term memories of all together.", min=100)] = 1_000_000,

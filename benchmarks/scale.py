@@ -29,6 +29,7 @@ from rich.progress import Progress
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
+from keeps.memory.indexing.service import Indexer
 from keeps.memory.jobs.worker import JobQueue, Worker, queue_on
 from keeps.models.embedder import Embedding, QueryEmbedding
 from keeps.store.events.service import EventService
@@ -103,7 +104,7 @@ async def _measure(home: Path, tenants: int, rows: int) -> dict[str, Any]:
         told["undo_seconds"] = round(time.perf_counter() - started, 2)
         told["undo_exact"] = await _picture(admin, chosen) == before
         told["verified"] = (await keeps.service(EventService).verify(memory.scope)).equal
-        told["database_gb"] = round(await keeps.storage_bytes() / 1e9, 2)
+        told["database_gb"] = round(await keeps.service(Indexer).storage_bytes() / 1e9, 2)
         await admin.close()
     return told
 
@@ -147,9 +148,9 @@ async def _hour(keeps: Keeps, admin: asyncpg.Connection, clock: _Clock) -> tuple
     done_before, process, peak = worker.done, psutil.Process(os.getpid()), 0
     started = time.perf_counter()
     worker.start()
-    async with keeps.database.dedicated_connection() as connection:
+    async with keeps.database.main.dedicated_connection() as connection:
         queries = queue_on(connection)
-        while await worker.tick(queries):
+        while await worker.tick(keeps.database.main, queries):
             pass
         while await admin.fetchval("SELECT count(*) FROM keeps_jobs.pgqueuer WHERE status IN ('queued', 'picked')"):
             peak = max(peak, process.memory_info().rss)

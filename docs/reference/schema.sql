@@ -1116,6 +1116,7 @@ CREATE TABLE keeps.tenants (
     retired_until timestamp with time zone,
     state_bytes bigint DEFAULT 0 NOT NULL,
     chain_hash bytea,
+    jobs_rest boolean DEFAULT false NOT NULL,
     CONSTRAINT tenants_id_length CHECK (((char_length(tenant_id) >= 1) AND (char_length(tenant_id) <= 64))),
     CONSTRAINT tenants_max_bytes_positive CHECK ((max_bytes >= 0)),
     CONSTRAINT tenants_max_memories_positive CHECK ((max_memories >= 0))
@@ -1125,6 +1126,8 @@ WITH (fillfactor='50');
 COMMENT ON TABLE keeps.tenants IS 'Local replica of the identity service. last_sequence numbers the events of the tenant.';
 
 COMMENT ON COLUMN keeps.tenants.chain_hash IS 'SHA-256 of the newest event, which is the head of the chain. NULL: no event since the chain exists.';
+
+COMMENT ON COLUMN keeps.tenants.jobs_rest IS 'Jobs of the tenant are due later than their period says, since it has no work for them. Its next write wakes them.';
 
 ALTER TABLE ONLY keeps.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);

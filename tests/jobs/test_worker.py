@@ -67,7 +67,7 @@ async def test_due_job_runs_and_is_rescheduled(
         assert [each.counts for each in done.items] == [{"archived": 1}]
     async with admin(server, own_database) as connection:
         due = dict(await connection.fetch("SELECT job, min(due_at) FROM keeps.tenant_jobs GROUP BY job"))
-    assert due["decay"] == clock.now + timedelta(hours=1)
+    assert due["decay"] == clock.now + timedelta(days=7), "what is archived cannot fade again"
     assert due["consolidation"] == clock.now + timedelta(days=7)
     assert await working.service(JobQueue).status() == []
 

@@ -97,6 +97,7 @@ async def test_settings_limit_length_and_ttl(
         lasting = await alice.remember("Alice was born in York.", ttl_days=1_000)
         assert (await alice.get(lasting.memory_id)).expires_at == clock.now + timedelta(days=1_000)
         clock.forward(days=11)
+        await alice.remember("The offer ends.", expires_at=clock.now + timedelta(hours=1))
         done = await keeps.service(Lifecycle).run(tenant, "expiry")
         assert done.counts == {"expired": 1}
         async with keeps.database.scoped(alice.scope) as tx:

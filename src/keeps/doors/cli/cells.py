@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,7 +17,9 @@ from keeps.doors.cli.context import DatabaseUrl, Home, check_home, err, out
 from keeps_client.errors import KeepsError, ValidationFailedError
 
 if TYPE_CHECKING:
+    from keeps.operate.cells.balance import BalancePlan
     from keeps.operate.cells.moving import Progress as Moved
+    from keeps.operate.cells.rebalancing import Rebalance, RebalanceProgress
     from keeps.operate.cells.service import CellService
 
 app = typer.Typer()
@@ -168,6 +171,133 @@ async def drain(
             with _show_steps(f"{number} of {len(tenant_ids)}: {tenant_id}") as report:
                 await service.move(tenant_id, other, report)
     return f"cell {name} is empty; remove it with `keeps cells delete {name}`"
+
+
+@command(cells)
+async def rebalance(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the plan.")] = False,
+    by: Annotated[
+        Literal["size", "load"],
+        typer.Option(help="What is balanced: estimated bytes, or writes and recalls of the last 7 days."),
+    ] = "size",
+    at_most: Annotated[int | None, typer.Option(help="Maximum number of moves of this run.", min=1)] = None,
+    pause_at: Annotated[
+        int, typer.Option(help="No move begins while a PostgreSQL has that many statements at work.", min=1)
+    ] = 8,
+    administrators: Administrators = None,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> Answer:
+    """Move tenants until each cell is within 10 % of its share by weight, one at a time.
+
+    It first finishes moves that were interrupted, and pauses under load. After an interruption, repeat the command.
+    Exit code 1 if the cells are still not balanced.
+    """
+    from keeps.base.clock import utc_now
+    from keeps.operate.cells.rebalancing import Rebalancer
+
+    async with _open(home, database_url, administrators) as service:
+        with _show_moves() as report:
+            rebalancer = Rebalancer(service, utc_now, report, by=by, at_most=at_most, most_active=pause_at)
+            done = await (rebalancer.look() if dry_run else rebalancer.run())
+    reached = done.plan if done.after is None else done.after
+    return Answer(
+        _rebalance_value(done),
+        lambda: _print_rebalance(done, dry_run=dry_run),
+        failed=not dry_run and not reached.balanced,
+    )
+
+
+def _rebalance_value(done: Rebalance) -> dict[str, object]:
+    """Return what --json prints."""
+    now = done.plan if done.after is None else done.after
+    return {
+        "by": done.plan.by,
+        "balanced": done.plan.balanced if done.after is None else done.after.balanced and not done.after.moves,
+        "reason": now.reason,
+        "cells": [asdict(cell) for cell in done.plan.cells],
+        "planned": [asdict(move) for move in done.plan.moves],
+        "unfinished": [asdict(each) for each in done.unfinished],
+        "moved": [move.tenant_id for move in done.moved],
+        "skipped": [move.tenant_id for move in done.skipped],
+        "now": [{"name": cell.name, "tenants": cell.tenants, "amount": cell.amount} for cell in now.cells],
+    }
+
+
+def _print_rebalance(done: Rebalance, *, dry_run: bool) -> None:
+    _print_cells(done.plan)
+    for each in done.unfinished:
+        out.print(
+            f"the move of tenant {each.tenant_id} to {each.target} {'is unfinished' if dry_run else 'is finished'}"
+        )
+    if done.plan.moves:
+        rows = [(move.tenant_id, move.source, move.target, f"{move.amount:,}") for move in done.plan.moves]
+        print_table(["tenant", "from", "to", _unit(done.plan)], rows)
+    for move in done.skipped:
+        out.print(f"tenant {move.tenant_id} was no longer in {move.source}; it was left out")
+    reached = done.plan if done.after is None else done.after
+    moves = f"{len(done.plan.moves):,} move{'' if len(done.plan.moves) == 1 else 's'}"
+    if reached.reason:
+        out.print(f"[yellow]•[/] not within 10 %: {reached.reason}")
+    elif not done.plan.moves:
+        out.print("the cells are within 10 % of their shares; nothing to do")
+    elif dry_run:
+        out.print(f"{moves} would bring the cells within 10 % of their shares")
+    elif reached.moves:
+        out.print(f"{moves} done, but the tenants have changed meanwhile: repeat the command")
+    else:
+        out.print(f"{moves} done; the cells are within 10 % of their shares")
+
+
+def _print_cells(plan: BalancePlan) -> None:
+    unit = _unit(plan)
+    print_table(
+        ["cell", "weight", "tenants", unit, "share", "off by", "tenants after", f"{unit} after", "off by"],
+        [
+            (
+                cell.name,
+                cell.weight,
+                f"{cell.tenants:,}",
+                f"{cell.amount:,}",
+                f"{cell.share:,}",
+                f"{cell.deviation:+.0%}",
+                f"{cell.tenants_after:,}",
+                f"{cell.amount_after:,}",
+                f"{cell.deviation_after:+.0%}",
+            )
+            for cell in plan.cells
+        ],
+    )
+
+
+def _unit(plan: BalancePlan) -> str:
+    return "bytes" if plan.by == "size" else "requests"
+
+
+@contextmanager
+def _show_moves() -> Generator[Callable[[RebalanceProgress], None]]:
+    """Show the progress of a rebalance on one line; in a file, a line for each change of the state."""
+    with progress() as bar:
+        task = bar.add_task("", total=None)
+        last = ""
+
+        def report(now: RebalanceProgress) -> None:
+            nonlocal last
+            place = f"{now.number} of {now.moves}" if now.number else "unfinished"
+            step = now.detail if now.move is None else now.move.step
+            text = f"{place}: {now.tenant_id} to {now.target}: {now.state}{f' ({step})' if step else ''}"
+            copied = now.move if now.move is not None and now.move.tables else None
+            bar.update(
+                task,
+                description=text,
+                total=copied and copied.tables,
+                completed=copied.tables_ready if copied else 0,
+            )
+            if not err.is_terminal and text != last:
+                err.print(text)
+            last = text
+
+        yield report
 
 
 @command(cells)

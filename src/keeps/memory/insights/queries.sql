@@ -81,7 +81,13 @@ FROM (SELECT noticed_at FROM keeps.memory_pending WHERE tenant_id = $1 AND user_
 
 -- name: storage
 -- reads: StorageSample
-SELECT day, memories, bytes, events FROM keeps.storage_samples WHERE tenant_id = $1 AND day > $2::date - 30 ORDER BY day
+-- Of each day, or of the last day before it that has a sample: a tenant that rests is not measured every day.
+SELECT days.day::date AS day, held.memories, held.bytes, held.events
+FROM generate_series($2::date - 29, $2::date, interval '1 day') AS days(day)
+CROSS JOIN LATERAL (SELECT memories, bytes, events FROM keeps.storage_samples
+                    WHERE tenant_id = $1 AND storage_samples.day <= days.day
+                    ORDER BY storage_samples.day DESC LIMIT 1) AS held
+ORDER BY days.day
 
 -- name: kept_experiences
 -- What was promoted, the latest first: enough to judge a share.

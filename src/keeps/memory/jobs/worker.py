@@ -3,13 +3,17 @@
 Every minute it queues what is due; several workers share the queue. PgQueuer leases a job by heartbeat, so that another
 worker takes over the job of a killed one; retries with growing pauses; and holds a job that failed five times as a dead
 letter. A job works for at most a minute at a time and then goes to the end of the queue, so that a tenant with a
-million rows delays no other. Each cell has its own queue.
+million rows delays no other; while another job of its tenant runs here, for five seconds. Each cell has its own queue.
+
+A job for which its tenant has no work rests: it is due again when it can have some, or after a week. The tenant's next
+write or recall ends the rest. So tenants that nobody uses cost next to nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
@@ -35,7 +39,8 @@ QUERIES = Statements("keeps.memory.jobs")
 QUEUE_SCHEMA = "keeps_jobs"
 TICK = "keeps.tick"
 TAKEN_AT_ONCE = 5_000
-SLICE_SECONDS = 60.0
+SLICE_SECONDS, SHORT_SLICE_SECONDS = 60.0, 5.0
+"""Seconds that a job works at a time: the first of a tenant in this worker, and others of the tenant beside it."""
 MAX_ATTEMPTS = 5
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 HEARTBEAT = timedelta(seconds=30)
@@ -55,6 +60,7 @@ class Worker:
     Args:
         at_once: Number of concurrent jobs, of different tenants or kinds.
         first_pause: Pause before the first retry.
+        heartbeat: Time without a sign of life after which a job is taken from its worker.
     """
 
     def __init__(
@@ -65,12 +71,15 @@ class Worker:
         *,
         at_once: int = 4,
         first_pause: timedelta = FIRST_PAUSE,
+        heartbeat: timedelta = HEARTBEAT,
     ) -> None:
         self._database = database
         self._lifecycle = lifecycle
         self._clock = clock
         self.at_once = at_once
         self._first_pause = first_pause
+        self._heartbeat = heartbeat
+        self._running: Counter[str] = Counter()
         self._queuers: dict[str, Any] = {}
         self._task: asyncio.Task[None] | None = None
         self._closing = False
@@ -156,10 +165,10 @@ class Worker:
         self._queuers[cell.name] = queuer
         await self.tick(cell, queries)
         await queuer.run(
-            dequeue_timeout=timedelta(seconds=10),
+            dequeue_timeout=min(timedelta(seconds=10), self._heartbeat),
             batch_size=self.at_once // 2,
             max_concurrent_tasks=self.at_once,
-            heartbeat_timeout=HEARTBEAT,
+            heartbeat_timeout=self._heartbeat,
             shutdown_on_listener_failure=True,
         )
 
@@ -168,8 +177,10 @@ class Worker:
 
     async def _run(self, job: str, queued: Job) -> None:
         tenant_id = (queued.payload or b"").decode()
+        seconds = SHORT_SLICE_SECONDS if self._running[tenant_id] else SLICE_SECONDS
+        self._running[tenant_id] += 1
         try:
-            await self._lifecycle.run(tenant_id, job, seconds=SLICE_SECONDS)
+            await self._lifecycle.run(tenant_id, job, seconds=seconds)
         except NotFoundError:
             return  # The tenant was erased meanwhile.
         except KeepsError as error:
@@ -181,6 +192,9 @@ class Worker:
             raise RuntimeError(type(error).__name__) from None
         finally:
             self.done += 1
+            self._running[tenant_id] -= 1
+            if not self._running[tenant_id]:
+                del self._running[tenant_id]
 
     def _retrying(self, parameters: EntrypointExecutorParameters) -> DatabaseRetryEntrypointExecutor:
         from pgqueuer.core.executors import DatabaseRetryEntrypointExecutor

@@ -26,6 +26,8 @@ from keeps_client.models import Operation
 from keeps_client.models.operations import JobName
 
 USERS_AT_ONCE = 500
+LONGEST_REST = timedelta(days=7)
+"""Time after which a job runs although its tenant has no work for it."""
 Progress = Callable[[int], None]
 
 
@@ -91,8 +93,9 @@ class Lifecycle:
             raise
         period = self.jobs[run.job].period
         due_at = None if period is None else run.now if run.is_over else run.now + period
+        latest = None if run.is_over else run.now + LONGEST_REST
         try:
-            return await self._operations.finish(run, due_at)
+            return await self._operations.finish(run, due_at, latest=latest)
         except UserGoneError:
             raise NotFoundError(f"no tenant {run.tenant_id!r}") from None
 

@@ -25,9 +25,9 @@ SET status = EXCLUDED.status, counts = EXCLUDED.counts, error = EXCLUDED.error, 
 RETURNING tenant_id, operation_id, job, status, counts, error, started_at, finished_at, undone_at, undone_by
 
 -- name: job_reschedule
--- When a job of the tenant is next due.
-INSERT INTO keeps.tenant_jobs (tenant_id, job, due_at) VALUES ($1, $2, $3)
-ON CONFLICT (tenant_id, job) DO UPDATE SET due_at = EXCLUDED.due_at
+-- Set when a job of the tenant is next due. $2: when it ran · $3: one period later, or at once · $4: if there is no
+-- work, at the latest
+SELECT keeps.reschedule_job($1, $2, $3, $4)
 
 -- name: operation_changes_insert
 -- $4: how the changed fields were before, null for a memory that the operation made · $5: how it left them

@@ -80,16 +80,19 @@ class OperationService:
         self._undoable = undoable
         self._changes = Changes("", clock)
 
-    async def finish(self, run: Run, due_at: datetime | None, error: str | None = None) -> Operation | None:
+    async def finish(
+        self, run: Run, due_at: datetime | None, error: str | None = None, *, latest: datetime | None = None
+    ) -> Operation | None:
         """Close the receipt, and reschedule the job.
 
-        Returns None if nothing was done; then no receipt is stored.
+        Returns None if nothing was done; then no receipt is stored. `latest`: when the job is due if the tenant has no
+        work for it by then.
         """
         row: Row | None = None
         async for attempt in self._database.writing(Scope(run.tenant_id, JOB_USER)):
             async with attempt as tx:
                 if due_at is not None:
-                    await tx.execute(QUERIES["job_reschedule"], run.tenant_id, run.job, due_at)
+                    await tx.fetch(QUERIES["job_reschedule"], run.job, run.now, due_at, latest or due_at)
                 if error is not None or run.counts:
                     row = await tx.fetch_row(
                         QUERIES["operation_finish"],

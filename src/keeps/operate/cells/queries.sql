@@ -223,3 +223,39 @@ SELECT pg_postmaster_start_time()::text || ' ' || current_database() AS database
 
 -- name: now
 SELECT clock_timestamp() AS now
+
+-- name: sizes
+-- What the tenants of a cell hold, by counters of their rows. events: those that the log still has.
+SELECT tenant_id, memory_count AS memories, memory_bytes + state_bytes AS bytes,
+       last_sequence - retired_sequence AS events
+FROM keeps.tenants WHERE tenant_id > $1 AND keeps.elsewhere(tenant_id) IS NULL ORDER BY tenant_id LIMIT $2
+
+-- name: loads
+-- What the tenants of a cell did since $3. writes: events, by the sample of that day · reads: recalls and contexts in
+-- the log of requests, which is empty where it is off. Its ids are UUIDv7, so they begin with the time.
+SELECT page.tenant_id, page.last_sequence - COALESCE(
+           (SELECT events FROM keeps.storage_samples WHERE storage_samples.tenant_id = page.tenant_id
+            AND day <= $3::timestamptz::date ORDER BY day DESC LIMIT 1), 0) AS writes,
+       (SELECT count(*) FROM keeps.requests WHERE requests.tenant_id = page.tenant_id AND request_id >=
+           (lpad(to_hex((extract(epoch FROM $3::timestamptz) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid) AS reads
+FROM (SELECT tenant_id, last_sequence FROM keeps.tenants
+      WHERE tenant_id > $1 AND keeps.elsewhere(tenant_id) IS NULL ORDER BY tenant_id LIMIT $2) AS page
+ORDER BY page.tenant_id
+
+-- name: arriving
+-- Tenants of which a copy is on its way to this cell.
+SELECT encode(tenant_hash, 'hex') AS tenant_hash FROM keeps_cells.placements WHERE arriving
+
+-- name: busy
+-- How much a server has to do: statements of clients at work, and bytes of log that the slowest standby has yet to
+-- replay. Copies of moves are no standbys.
+SELECT count(*) AS active,
+       (SELECT COALESCE(max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)), 0)::bigint FROM pg_stat_replication
+        WHERE NOT starts_with(application_name, 'keeps_move_') AND application_name !~ '^pg_[0-9]+_sync_') AS behind
+FROM pg_stat_activity
+WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+    AND wait_event_type IS DISTINCT FROM 'Client'
+
+-- name: one_rebalance
+-- One rebalance at a time, as long as the connection is there. In the first cell.
+SELECT pg_try_advisory_lock(hashtextextended('keeps.rebalance', 0)) AS held

@@ -114,7 +114,7 @@ class CellService:
                 f"{name!r} is not a name for a cell: use up to 40 of a to z, 0 to 9, - and _, a letter first"
             )
         self._ring.newest  # noqa: B018  raises where nothing can be sealed
-        async with administered(self._place(MAIN).url) as main:
+        async with administered(self.place(MAIN).url) as main:
             if admin_url is not None:
                 url = await self._prepare(name, admin_url)
             tenants = await self._admit(name, url, home)
@@ -195,7 +195,7 @@ class CellService:
 
     async def set_weight(self, name: str, weight: int) -> None:
         """Set a cell's share of new tenants, relative to the others; 0: none. Raises NotFoundError."""
-        async with administered(self._place(MAIN).url) as main:
+        async with administered(self.place(MAIN).url) as main:
             if not await main.fetch(QUERIES["cell_weight"].text, name, weight):
                 raise NotFoundError(f"no cell {name!r}; see `keeps cells list`")
 
@@ -219,7 +219,7 @@ class CellService:
         busy = ConflictError(f"the cell {name} has tenants or gets new ones; run `keeps cells drain {name}` first")
         if [tenant async for tenant in _tenants(cell)]:
             raise busy
-        async with administered(self._place(MAIN).url) as main, administered(self._place(name).url) as there:
+        async with administered(self.place(MAIN).url) as main, administered(self.place(name).url) as there:
             gone = await there.fetch(QUERIES["forwarded"].text)
             async with at_once(main):
                 (held,) = await main.fetch(QUERIES["cell_locked"].text, name)
@@ -243,7 +243,7 @@ class CellService:
 
     async def _remove_lost(self, name: str, why: str) -> None:
         """Remove a cell whose address does not open; only the directory tells whether it has tenants."""
-        async with administered(self._place(MAIN).url) as main, at_once(main):
+        async with administered(self.place(MAIN).url) as main, at_once(main):
             (held,) = await main.fetch(QUERIES["cell_locked"].text, name)
             (placed,) = await main.fetch(QUERIES["placed_in"].text, name)
             if held["weight"]:
@@ -255,6 +255,18 @@ class CellService:
                 )
             await main.execute(QUERIES["cell_remove"].text, name)
         await self._database.cells.read(again=True)
+
+    async def names(self) -> list[str]:
+        """Return the names of all cells, read anew, the main one first."""
+        await self._database.cells.read(again=True)
+        return self._database.cells.names
+
+    async def is_there(self, tenant_id: str, name: str) -> bool:
+        """Return whether a tenant is in a cell, with rows."""
+        if (await self._database.cells.trail(tenant_id))[-1] != name:
+            return False
+        cell = await self._database.cells.get(name)
+        return bool(await cell.privileged_read(QUERIES["tenant_there"], tenant_id))
 
     async def tenants(self, name: str) -> list[str]:
         """Return the tenants of a cell."""
@@ -336,14 +348,14 @@ class CellService:
             if each.tenant_id == tenant_id and not each.arriving:
                 done = await self._mover(tenant_id, each.cell, target, told).go_on()
         if len(trail) > len({MAIN, target}):  # The directory still names an earlier cell.
-            async with administered(self._place(MAIN).url) as main:
+            async with administered(self.place(MAIN).url) as main:
                 await main.execute(QUERIES["place"].text, tenant_id, target, SETTLED)
         return done
 
     async def _open_decided(self, tenant_id: str, pair: Sequence[str], told: Callable[[Progress], None]) -> None:
         """Continue a decided move to its target, when each of two cells says that the tenant is in the other."""
         for source, target in (pair, pair[::-1]):
-            async with administered(self._place(target).url) as there:
+            async with administered(self.place(target).url) as there:
                 placed = await there.fetchrow(QUERIES["placed"].text, tenant_id)
             if placed is not None and placed["arriving"]:
                 await self._mover(tenant_id, source, target, told).go_on()
@@ -356,9 +368,10 @@ class CellService:
         await self._mover(tenant_id, is_in, target, lambda _: None).give_up()
 
     def _mover(self, tenant_id: str, source: str, target: str, told: Callable[[Progress], None]) -> Mover:
-        return Mover(tenant_id, self._place(source), self._place(target), self._place(MAIN), told)
+        return Mover(tenant_id, self.place(source), self.place(target), self.place(MAIN), told)
 
-    def _place(self, name: str) -> Place:
+    def place(self, name: str) -> Place:
+        """Return a cell with its URL as administrator. Raises ValidationFailedError if that is not known."""
         if name in self._admin_urls:
             return Place(name, self._admin_urls[name])
         server = self._database.cells.server_of(name)

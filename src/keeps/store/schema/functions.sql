@@ -235,11 +235,15 @@ CREATE OR REPLACE TRIGGER events_linked BEFORE INSERT ON keeps.events FOR EACH R
 CREATE OR REPLACE FUNCTION keeps.store_head() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     state text := current_setting('app.chain', true);
+    resting boolean;
 BEGIN
     IF state <> '' THEN
         UPDATE keeps.tenants SET chain_hash = decode(substr(state, 17, 64), 'hex')
-        WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '');
+        WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') RETURNING jobs_rest INTO resting;
         state := set_config('app.chain', '', true);
+        IF resting THEN
+            PERFORM keeps.wake_jobs();
+        END IF;
     END IF;
     RETURN NULL;
 END
@@ -1698,33 +1702,155 @@ BEGIN
 END
 $$;
 
--- Take the jobs that are due, the longest overdue first: ids and names. A job that is taken is due again in ten
--- minutes, unless it says otherwise when it is done.
+-- Take the jobs that are due, the longest overdue first: ids and names, the first of each tenant before the second of
+-- any. A job that is taken is due again in ten minutes, unless it says otherwise when it is done. Of the tenants whose
+-- memories or items wait for vectors, those that are not queued: one index probe for each, however much it has.
 CREATE OR REPLACE FUNCTION keeps.take_due_jobs(moment timestamptz, at_most integer) RETURNS TABLE (tenant_id text,
     job text)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY WITH due AS (
-        SELECT held.tenant_id, held.job FROM tenant_jobs AS held WHERE held.due_at <= moment
+    RETURN QUERY WITH RECURSIVE due AS MATERIALIZED (
+        SELECT held.tenant_id, held.job, held.due_at FROM tenant_jobs AS held WHERE held.due_at <= moment
         ORDER BY held.due_at LIMIT at_most FOR UPDATE SKIP LOCKED
     ), taken AS (
         UPDATE tenant_jobs SET due_at = LEAST(moment, now()) + interval '10 minutes' FROM due
         WHERE tenant_jobs.tenant_id = due.tenant_id AND tenant_jobs.job = due.job
-        RETURNING tenant_jobs.tenant_id, tenant_jobs.job
+        RETURNING tenant_jobs.tenant_id, tenant_jobs.job, due.due_at
+    ), with_memories AS (
+        (SELECT memory_pending.tenant_id FROM memory_pending ORDER BY memory_pending.tenant_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT memory_pending.tenant_id FROM memory_pending
+                WHERE memory_pending.tenant_id > with_memories.tenant_id ORDER BY memory_pending.tenant_id LIMIT 1)
+        FROM with_memories WHERE with_memories.tenant_id IS NOT NULL
+    ), with_items AS (
+        (SELECT item_pending.tenant_id FROM item_pending ORDER BY item_pending.tenant_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT item_pending.tenant_id FROM item_pending
+                WHERE item_pending.tenant_id > with_items.tenant_id ORDER BY item_pending.tenant_id LIMIT 1)
+        FROM with_items WHERE with_items.tenant_id IS NOT NULL
+    ), waiting AS (
+        SELECT found.tenant_id FROM (SELECT * FROM with_memories UNION SELECT * FROM with_items) AS found(tenant_id)
+        WHERE NOT EXISTS (SELECT FROM keeps_jobs.pgqueuer
+                          WHERE pgqueuer.dedupe_key = 'index:' || found.tenant_id AND status IN ('queued', 'picked'))
+          -- The first row by the key, not any row: a tenant may have a million that were noticed a moment ago.
+          AND (COALESCE((SELECT memory_pending.noticed_at FROM memory_pending
+                         WHERE memory_pending.tenant_id = found.tenant_id ORDER BY memory_pending.memory_id LIMIT 1)
+                        <= now() - interval '1 minute', false)
+               OR COALESCE((SELECT item_pending.noticed_at FROM item_pending
+                            WHERE item_pending.tenant_id = found.tenant_id ORDER BY item_pending.row_id LIMIT 1)
+                           <= now() - interval '1 minute', false))
+        LIMIT at_most
     )
-    SELECT taken.tenant_id, taken.job FROM taken
-    UNION ALL
-    SELECT DISTINCT waiting.tenant_id, 'index'
-    FROM ((SELECT memory_pending.tenant_id FROM memory_pending
-           WHERE memory_pending.noticed_at <= now() - interval '1 minute'
-           ORDER BY memory_pending.noticed_at LIMIT 10 * at_most)
-          UNION ALL
-          (SELECT item_pending.tenant_id FROM item_pending
-           WHERE item_pending.noticed_at <= now() - interval '1 minute'
-           ORDER BY item_pending.noticed_at LIMIT 10 * at_most)) AS waiting;
+    SELECT queued.tenant_id, queued.job FROM (
+        SELECT taken.tenant_id, taken.job, taken.due_at FROM taken
+        UNION ALL
+        SELECT waiting.tenant_id, 'index', moment FROM waiting) AS queued
+    ORDER BY row_number() OVER (PARTITION BY queued.tenant_id ORDER BY queued.due_at, queued.job), queued.due_at,
+        queued.tenant_id;
 END
 $$;
+
+-- The moment from which a job can have work in the current tenant if nobody writes or reads there; infinity: none. A
+-- job has just run at `moment`. Of a tenant with many users, the moment itself: nobody waits while they are looked
+-- through.
+CREATE OR REPLACE FUNCTION keeps.job_has_work_at(wanted_job text, moment timestamptz) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    IF wanted_job = 'storage' THEN
+        RETURN CASE WHEN (SELECT storage_samples.events FROM storage_samples WHERE storage_samples.tenant_id = tenant
+                          ORDER BY day DESC LIMIT 1)
+                         = (SELECT last_sequence FROM tenants WHERE tenants.tenant_id = tenant)
+                    THEN 'infinity' ELSE moment END;
+    END IF;
+    IF wanted_job NOT IN ('decay', 'promotion', 'expiry', 'sessions')
+        OR (SELECT count(*) FROM (SELECT FROM users WHERE users.tenant_id = tenant LIMIT 1001) AS first) > 1000 THEN
+        RETURN moment;
+    END IF;
+    RETURN COALESCE((SELECT min(CASE wanted_job
+        WHEN 'decay' THEN (SELECT fades_at(importance, 0, updated_at) FROM memories
+            WHERE memories.tenant_id = tenant AND memories.user_id = users.user_id AND layer = 'short_term'
+              AND archived_at IS NULL AND deleted_at IS NULL AND superseded_by IS NULL
+            ORDER BY fades_at(importance, 0, updated_at) LIMIT 1)
+        -- Only those that are not an hour old pass later than now: a score falls until the memory is read.
+        WHEN 'promotion' THEN CASE WHEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
+            AND memories.user_id = users.user_id AND created_at > moment - interval '1 hour'
+            AND layer = 'short_term' AND deleted_at IS NULL AND superseded_by IS NULL) THEN moment END
+        WHEN 'expiry' THEN LEAST(
+            (SELECT expires_at FROM memories WHERE memories.tenant_id = tenant AND memories.user_id = users.user_id
+             AND expires_at IS NOT NULL AND deleted_at IS NULL ORDER BY expires_at LIMIT 1),
+            (SELECT deleted_at + interval '30 days' FROM memories WHERE memories.tenant_id = tenant
+             AND memories.user_id = users.user_id AND deleted_at IS NOT NULL ORDER BY deleted_at LIMIT 1),
+            (SELECT session_notes.expires_at FROM session_notes WHERE session_notes.tenant_id = tenant
+             AND session_notes.user_id = users.user_id ORDER BY session_notes.expires_at LIMIT 1),
+            (SELECT asked_at + interval '90 days' FROM query_audit WHERE query_audit.tenant_id = tenant
+             AND query_audit.user_id = users.user_id ORDER BY asked_at LIMIT 1),
+            -- How long requests stay is a setting of the engine; how long items stay differs between them.
+            CASE WHEN EXISTS (SELECT FROM requests WHERE requests.tenant_id = tenant
+                              AND requests.user_id = users.user_id)
+                   OR EXISTS (SELECT FROM items WHERE items.tenant_id = tenant AND items.user_id = users.user_id
+                              AND ttl_minutes IS NOT NULL) THEN moment END)
+        WHEN 'sessions' THEN (SELECT consolidate_at FROM session_notes WHERE session_notes.tenant_id = tenant
+            AND session_notes.user_id = users.user_id AND consolidate_at IS NOT NULL ORDER BY consolidate_at LIMIT 1)
+        END) FROM users WHERE users.tenant_id = tenant), 'infinity');
+END
+$$;
+
+-- Set when a job of the current tenant is next due: at `due`, or later if it can have no work by then, but not after
+-- `latest`. In a writer's turn, so that nobody writes between the question and the answer; the next write wakes the
+-- jobs that rest.
+CREATE OR REPLACE FUNCTION keeps.reschedule_job(wanted_job text, moment timestamptz, due timestamptz,
+    latest timestamptz) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    next timestamptz := CASE WHEN latest > due THEN GREATEST(due, LEAST(job_has_work_at(wanted_job, moment), latest))
+                             ELSE due END;
+BEGIN
+    INSERT INTO tenant_jobs (tenant_id, job, due_at) VALUES (tenant, wanted_job, next)
+    ON CONFLICT (tenant_id, job) DO UPDATE SET due_at = EXCLUDED.due_at;
+    IF next > due THEN
+        UPDATE tenants SET jobs_rest = true WHERE tenant_id = tenant AND NOT jobs_rest;
+    END IF;
+END
+$$;
+
+-- Let the resting jobs of the current tenant be due one period from now: something was written or read.
+CREATE OR REPLACE FUNCTION keeps.wake_jobs() RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    UPDATE tenants SET jobs_rest = false WHERE tenant_id = tenant AND jobs_rest;
+    IF FOUND THEN
+        UPDATE tenant_jobs SET due_at = now() + periods.period FROM keeps_jobs.periods
+        WHERE tenant_jobs.tenant_id = tenant AND periods.job = tenant_jobs.job
+          AND tenant_jobs.due_at > now() + periods.period;
+    END IF;
+END
+$$;
+
+-- Wake the jobs after a change that no event tells of: notes of a session, a request, a reading.
+CREATE OR REPLACE FUNCTION keeps.wake_resting_jobs() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF (SELECT jobs_rest FROM keeps.tenants
+        WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')) THEN
+        PERFORM keeps.wake_jobs();
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER session_notes_wake_jobs AFTER INSERT OR UPDATE
+    ON keeps.session_notes FOR EACH STATEMENT EXECUTE FUNCTION keeps.wake_resting_jobs();
+CREATE OR REPLACE TRIGGER memory_access_wakes_jobs AFTER INSERT OR UPDATE
+    ON keeps.memory_access FOR EACH STATEMENT EXECUTE FUNCTION keeps.wake_resting_jobs();
+CREATE OR REPLACE TRIGGER requests_wake_jobs AFTER INSERT
+    ON keeps.requests FOR EACH STATEMENT EXECUTE FUNCTION keeps.wake_resting_jobs();
+CREATE OR REPLACE TRIGGER query_audit_wakes_jobs AFTER INSERT
+    ON keeps.query_audit FOR EACH STATEMENT EXECUTE FUNCTION keeps.wake_resting_jobs();
 
 -- The users of the current tenant with work for a job, after a given one; one index probe a user.
 CREATE OR REPLACE FUNCTION keeps.users_due(wanted_job text, moment timestamptz, after text,

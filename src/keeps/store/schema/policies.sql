@@ -311,7 +311,8 @@ GRANT EXECUTE ON FUNCTION keeps.name_key(text), keeps.follow_entity(), keeps.gra
     timestamptz, integer),
     keeps.redact_graph_events(uuid[]), keeps.log_cascade(uuid[], uuid[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.take_due_jobs(timestamptz, integer), keeps.declare_jobs(text[], interval[]),
-    keeps.users_due(text, timestamptz, text, integer), keeps.fades_at(double precision, bigint, timestamptz) TO keeps_app;
+    keeps.users_due(text, timestamptz, text, integer), keeps.fades_at(double precision, bigint, timestamptz),
+    keeps.reschedule_job(text, timestamptz, timestamptz, timestamptz), keeps.wake_jobs() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.elsewhere(text), keeps.take_turn(text), keeps.place_tenant(text), keeps.list_cells(),
     keeps.tenants_elsewhere(), keeps.reached(text), keeps.has_placements() TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;
