@@ -260,7 +260,7 @@ async def _database(settings: Settings) -> list[Check]:
         version = await keeps.server_version()
         citus = await has_citus(keeps.database.main)
         results = [*await _providers(keeps), *await _asked_databases(keeps)]
-        cells = [*await _standbys(keeps), *await _deaf(keeps), *await _cells(keeps, settings)]
+        cells = [*await _standbys(keeps), *await _deaf(keeps), *await _cells(keeps, settings), *await _frozen(keeps)]
     except KeepsError as error:
         return [Check("database", "failed", error.detail)]
     finally:
@@ -367,6 +367,28 @@ async def _cells(keeps: Keeps, settings: Settings) -> list[Check]:
         for cell in await service.left_over()
     ]
     return checks or [Check("cells", "ok", ", ".join(f"{cell.name}: {cell.tenants or 0:,} tenants" for cell in cells))]
+
+
+async def _frozen(keeps: Keeps) -> list[Check]:
+    """Check the bundles of frozen tenants, if there are some."""
+    from keeps.operate.freezing.service import FreezeService
+
+    try:
+        entries = await keeps.service(FreezeService).all(check=True)
+    except KeepsError as error:
+        return [Check("frozen", "failed", error.detail)]
+    checks: list[Check] = []
+    for each in entries:
+        name = each.tenant_id or each.tenant_hash
+        if each.problem:
+            checks.append(Check("frozen", "failed", f"{name}: {each.problem}; it stays frozen, others are unaffected"))
+        elif each.state == "freezing":
+            checks.append(Check("frozen", "note", f"{name}: a freeze runs or was interrupted; `keeps tenants freeze {name}` finishes it"))
+        elif each.state != "frozen":
+            checks.append(Check("frozen", "note", f"{name}: a thaw runs or was interrupted; `keeps tenants thaw {name}` finishes it"))
+    if entries and not checks:
+        checks.append(Check("frozen", "ok", f"{counted(len(entries), 'frozen tenant')}, each with its bundle"))
+    return checks
 
 
 async def _asked_databases(keeps: Keeps) -> list[Check]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
@@ -74,6 +74,8 @@ class Worker:
         self._queuers: dict[str, Any] = {}
         self._task: asyncio.Task[None] | None = None
         self._closing = False
+        self.beside: list[Callable[[], Awaitable[None]]] = []
+        """Work without a queue that runs as long as the worker."""
         self.done = 0
         """Number of jobs that this worker has run."""
 
@@ -98,6 +100,7 @@ class Worker:
         logging.getLogger("pgqueuer").setLevel(logging.CRITICAL)  # Its relevant messages are logged here, as JSON.
         await asyncio.to_thread(import_module, "pgqueuer")  # Loading it takes a fifth of a second.
         serving: dict[Cell, asyncio.Task[None]] = {}
+        beside = [asyncio.ensure_future(work()) for work in self.beside]
         try:
             while not self._closing:
                 try:
@@ -112,9 +115,10 @@ class Worker:
                     serving[cell] = asyncio.get_running_loop().create_task(self._serve(cell))
                 await asyncio.wait(serving.values(), timeout=LOOK_SECONDS)
         finally:
-            for each in serving.values():
+            tasks = [*serving.values(), *beside]
+            for each in tasks:
                 each.cancel()
-            await asyncio.gather(*serving.values(), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, cell: Cell) -> None:
         while not self._closing:

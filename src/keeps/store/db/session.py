@@ -27,11 +27,13 @@ from keeps.base.scope import Scope
 from keeps.store.db.answers import Answer
 from keeps.store.db.cell import ACQUIRE_TIMEOUT_SECONDS, MAIN, Cell, Connection, Server
 from keeps.store.db.cells import CellAddress, Cells
+from keeps.store.db.frozen import FROZEN, FrozenError, FrozenTenants
 from keeps.store.db.pool import Pool
 from keeps.store.db.repeats import current_request, known_answer
 from keeps.store.db.standbys import Standbys
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.db.transaction import (
+    ENTER_CARRY,
     ENTER_READ,
     ENTER_SNAPSHOT,
     ENTER_WRITE,
@@ -40,6 +42,7 @@ from keeps.store.db.transaction import (
     current_trace,
     forbid_inside_transaction,
     taking_long,
+    takes_long,
     traced,
 )
 from keeps.store.db.writing import Writing
@@ -93,6 +96,8 @@ class Database:
         self.cells = Cells(self.main, opening)
         self._routes: LRUCache[str, str] = LRUCache(ROUTES)
         self._turns, self._reading_turns = TenantLocks(), TenantLocks()
+        self.frozen: FrozenTenants | None = None
+        """Freezes and thaws tenants; the engine sets it."""
         self.on_commit: list[Callable[[Scope], None]] = []
         """Called with the scope of each write that this process commits."""
 
@@ -123,6 +128,7 @@ class Database:
         Its rows say `elsewhere`. Returns None if the tenant is not in its `cell_of`.
         """
         forbid_inside_transaction("another transaction")
+        self._note_use(tenant_id)
         cell = self.cell_of(tenant_id)
         if cell is None or (cell != MAIN and cell not in self.cells.names):
             return None
@@ -136,6 +142,7 @@ class Database:
         It sees everything that was committed before it began; while the main cell is away, everything that this process
         has seen.
         """
+        self._note_use(scope.tenant_id)
         standbys = None if scope.tenant_id in self._routes else self._standbys
         tx = None if standbys is None else await standbys.begin(scope)
         if tx is None:
@@ -195,9 +202,33 @@ class Database:
         async with tx.ending():
             yield tx
 
+    @asynccontextmanager
+    async def carrying(self, scope: Scope, cell: str) -> AsyncGenerator[Tx]:
+        """Open a transaction that freezes or thaws a tenant in a cell, on a connection for long work."""
+        forbid_inside_transaction("another transaction")
+        with taking_long():
+            tx = await (await self.cells.get(cell)).begin(scope, ENTER_CARRY)
+        assert isinstance(tx, Tx)  # noqa: S101  its first statement names no other cell
+        async with tx.ending():
+            yield tx
+
+    def _note_use(self, tenant_id: str) -> None:
+        if self.frozen is not None and not takes_long():
+            self.frozen.used(tenant_id)
+
+    async def _thaw(self, tenant_id: str, cell: str) -> None:
+        """Have a tenant of a cell thawed. Nothing is held while it lasts."""
+        if self.frozen is None:
+            raise FrozenError("this tenant is frozen, and this process cannot thaw it")
+        await self.frozen.wake(tenant_id, cell, patient=takes_long())
+
     async def _begin(self, scope: Scope, enter: Statement) -> Tx:
+        self._note_use(scope.tenant_id)
         cell = self._routes.get(scope.tenant_id, MAIN)
         begun = await self.main.begin(scope, enter) if cell == MAIN else cell
+        if begun == FROZEN:
+            await self._thaw(scope.tenant_id, MAIN)
+            begun = MAIN
         return await self._sent_on(scope, enter, begun) if isinstance(begun, str) else begun
 
     async def _sent_on(self, scope: Scope, enter: Statement, cell: str) -> Tx:
@@ -219,6 +250,9 @@ class Database:
             if not isinstance(tx_or_cell, str):
                 self._remember(scope.tenant_id, cell)
                 return tx_or_cell
+            if tx_or_cell == FROZEN:
+                await self._thaw(scope.tenant_id, cell)
+                continue
             hops += 1
             if hops > HOPS:  # Two cells name each other while the tenant is being moved.
                 if time.monotonic() > waits_until:
@@ -243,7 +277,8 @@ class Database:
             if tenant_id not in self._routes:
                 raise
         else:
-            self._remember(tenant_id, row["cell"] or MAIN)
+            if row["cell"] != FROZEN:  # It is in the main cell; the first transaction thaws it.
+                self._remember(tenant_id, row["cell"] or MAIN)
 
     async def privileged_read(self, statement: Statement, *values: object) -> list[Row]:
         """Read from the main cell what belongs to no tenant (catalogue, settings), with no tenant set."""
