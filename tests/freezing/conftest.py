@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -39,15 +41,21 @@ class Cold:
     def bundles(self) -> list[Path]:
         return [each for each in self.folder.rglob("*") if each.is_file()]
 
+    def bundles_of(self, tenant_id: str) -> list[Path]:
+        name = hashlib.sha256(tenant_id.encode()).hexdigest()
+        return [each for each in self.bundles if each.name.startswith(name)]
+
     async def rows(self, tenant_id: str) -> Rows:
         """Return all rows of a tenant as text, by table."""
-        found: Rows = {}
+        found: Rows = defaultdict(list)
         async with admin(self.server, self.database) as connection:
-            for (name,) in await connection.fetch("SELECT * FROM keeps_cells.tenant_tables() AS name"):
-                records = await connection.fetch(
-                    f"SELECT held::text AS row FROM keeps.{name} AS held WHERE tenant_id = $1 ORDER BY 1", tenant_id
-                )
-                found[name] = [record["row"] for record in records]
+            names = [row["name"] for row in await connection.fetch("SELECT keeps_cells.tenant_tables() AS name")]
+            statement = " UNION ALL ".join(
+                f"SELECT '{name}' AS name, held::text AS row FROM keeps.{name} AS held WHERE tenant_id = $1"
+                for name in names
+            )
+            for record in await connection.fetch(f"{statement} ORDER BY 1, 2", tenant_id):
+                found[record["name"]].append(record["row"])
         return found
 
     async def held(self, tenant_id: str) -> int:

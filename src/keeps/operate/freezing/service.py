@@ -174,6 +174,11 @@ class FreezeService:
         if self._notes is not None:
             self._notes.note(tenant_id)
 
+    async def flush(self) -> None:
+        """Write the notes of used tenants now."""
+        if self._notes is not None:
+            await self._notes.flush()
+
     async def find_key(self, key_hash: bytes) -> Mapping[str, Any] | None:
         """Return the columns of the API key of a frozen tenant, or None."""
         return await self._directory.find_key(key_hash)

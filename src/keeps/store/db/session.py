@@ -71,6 +71,20 @@ MOVING_SECONDS = 10.0
 """Seconds that a caller waits for a tenant that each of two cells says is in the other."""
 ROUTES = 200_000
 HOPS = 3
+THAWS = 3
+"""Times that a call has its tenant thawed, which is frozen again at once only if the directory is damaged."""
+
+
+class _FrozenIn(Exception):
+    """The tenant is frozen in this cell."""
+
+    def __init__(self, cell: str) -> None:
+        super().__init__(cell)
+        self.cell = cell
+
+
+def _stays_frozen() -> FrozenError:
+    return FrozenError("this tenant is frozen and its entry is damaged; for the operator: run `keeps doctor`")
 
 
 class Database:
@@ -175,10 +189,18 @@ class Database:
     async def write_transaction(self, scope: Scope) -> AsyncGenerator[Tx]:
         """Open one transaction that writes, for one attempt of a `Writing`."""
         forbid_inside_transaction("another transaction")  # It would wait for its own turn.
-        async with _turn(self._turns, scope, WRITER_TIMEOUT_SECONDS, "writers"):
-            tx = await self._begin(scope, ENTER_WRITE)
-            async with tx.ending():
-                yield tx
+        for _ in range(THAWS):
+            async with _turn(self._turns, scope, WRITER_TIMEOUT_SECONDS, "writers"):
+                try:
+                    tx = await self._begin(scope, ENTER_WRITE)
+                except _FrozenIn as frozen:
+                    cell = frozen.cell
+                else:
+                    async with tx.ending():
+                        yield tx
+                    return
+            await self._thaw(scope.tenant_id, cell)  # It writes, so this writer's turn has ended.
+        raise _stays_frozen()
 
     def committed(self, scope: Scope) -> None:
         """Note a committed write of this process."""
@@ -198,9 +220,18 @@ class Database:
     @asynccontextmanager
     async def _transaction(self, scope: Scope, enter: Statement) -> AsyncGenerator[Tx]:
         forbid_inside_transaction("another transaction")
-        tx = await self._begin(scope, enter)
+        tx = await self._begin_thawed(scope, enter)
         async with tx.ending():
             yield tx
+
+    async def _begin_thawed(self, scope: Scope, enter: Statement) -> Tx:
+        for _ in range(THAWS):
+            try:
+                return await self._begin(scope, enter)
+            except _FrozenIn as frozen:
+                cell = frozen.cell
+            await self._thaw(scope.tenant_id, cell)
+        raise _stays_frozen()
 
     @asynccontextmanager
     async def carrying(self, scope: Scope, cell: str) -> AsyncGenerator[Tx]:
@@ -223,12 +254,12 @@ class Database:
         await self.frozen.wake(tenant_id, cell, patient=takes_long())
 
     async def _begin(self, scope: Scope, enter: Statement) -> Tx:
+        """Begin in the tenant's cell. Raises _FrozenIn if the tenant is frozen there."""
         self._note_use(scope.tenant_id)
         cell = self._routes.get(scope.tenant_id, MAIN)
         begun = await self.main.begin(scope, enter) if cell == MAIN else cell
         if begun == FROZEN:
-            await self._thaw(scope.tenant_id, MAIN)
-            begun = MAIN
+            raise _FrozenIn(MAIN)
         return await self._sent_on(scope, enter, begun) if isinstance(begun, str) else begun
 
     async def _sent_on(self, scope: Scope, enter: Statement, cell: str) -> Tx:
@@ -251,8 +282,7 @@ class Database:
                 self._remember(scope.tenant_id, cell)
                 return tx_or_cell
             if tx_or_cell == FROZEN:
-                await self._thaw(scope.tenant_id, cell)
-                continue
+                raise _FrozenIn(cell)
             hops += 1
             if hops > HOPS:  # Two cells name each other while the tenant is being moved.
                 if time.monotonic() > waits_until:
