@@ -15,6 +15,7 @@ import pytest
 from keeps.base.settings import Settings, load_settings
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
+from keeps.memory.transfer.certificates import new_key
 from keeps.operate.freezing.service import FreezeService
 from keeps.store.db.embedded import EmbeddedPostgres
 from tests.conftest import SECRET_KEY, admin
@@ -80,6 +81,7 @@ def settings_of(url: str, folder: Path, **given: str) -> Settings:
             "KEEPS_SECRET_KEYS": SECRET_KEY,
             "KEEPS_FROZEN_STORE": folder.as_uri(),
             "KEEPS_POOL_SIZE": "4",
+            "KEEPS_SIGNING_KEY": new_key(),
             **given,
         },
     )

@@ -141,7 +141,15 @@ async def list_tenants(memory: Memory) -> Answer:
     some_frozen = any(tenant.state == "frozen" for tenant in listed)
     return table(
         listed,
-        ["tenant", "users", "memories", "bytes", "limit", *(["cell"] if several_cells else []), *(["state"] if some_frozen else [])],
+        [
+            "tenant",
+            "users",
+            "memories",
+            "bytes",
+            "limit",
+            *(["cell"] if several_cells else []),
+            *(["state"] if some_frozen else []),
+        ],
         lambda tenant: (
             tenant.tenant_id,
             f"{tenant.users:,}",

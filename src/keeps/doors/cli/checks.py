@@ -383,9 +383,19 @@ async def _frozen(keeps: Keeps) -> list[Check]:
         if each.problem:
             checks.append(Check("frozen", "failed", f"{name}: {each.problem}; it stays frozen, others are unaffected"))
         elif each.state == "freezing":
-            checks.append(Check("frozen", "note", f"{name}: a freeze runs or was interrupted; `keeps tenants freeze {name}` finishes it"))
+            checks.append(
+                Check(
+                    "frozen",
+                    "note",
+                    f"{name}: a freeze runs or was interrupted; `keeps tenants freeze {name}` finishes it",
+                )
+            )
         elif each.state != "frozen":
-            checks.append(Check("frozen", "note", f"{name}: a thaw runs or was interrupted; `keeps tenants thaw {name}` finishes it"))
+            checks.append(
+                Check(
+                    "frozen", "note", f"{name}: a thaw runs or was interrupted; `keeps tenants thaw {name}` finishes it"
+                )
+            )
     if entries and not checks:
         checks.append(Check("frozen", "ok", f"{counted(len(entries), 'frozen tenant')}, each with its bundle"))
     return checks

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, get_args
 from keeps.base.clock import Clock
 from keeps.base.telemetry.logs import log
 from keeps.memory.lifecycle.service import Lifecycle
+from keeps.store.db.frozen import FrozenError
 from keeps.store.db.session import Cell, Connection, Database
 from keeps.store.db.statements import Statements
+from keeps.store.db.transaction import leaving_frozen
 from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.models import HeldJob, QueueStatus
 from keeps_client.models.operations import JobName
@@ -173,9 +175,10 @@ class Worker:
     async def _run(self, job: str, queued: Job) -> None:
         tenant_id = (queued.payload or b"").decode()
         try:
-            await self._lifecycle.run(tenant_id, job, seconds=SLICE_SECONDS)
-        except NotFoundError:
-            return  # The tenant was erased meanwhile.
+            with leaving_frozen():
+                await self._lifecycle.run(tenant_id, job, seconds=SLICE_SECONDS)
+        except (NotFoundError, FrozenError):
+            return  # The tenant was erased or frozen meanwhile.
         except KeepsError as error:
             log().warning("job failed", job=job, tenant_id=tenant_id, error=error.code, attempt=queued.attempts)
             raise

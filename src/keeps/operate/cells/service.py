@@ -115,7 +115,7 @@ class CellService:
         async with administered(self._place(MAIN).url) as main:
             if admin_url is not None:
                 url = await self._prepare(name, admin_url)
-            tenants = await self._admit(name, url, home)
+            tenants, frozen = await self._admit(name, url, home)
             address = str(home) if home is not None else str(url)
             sealed = self._ring.seal(address, bound_to(name))
             existing = {row["name"] for row in await main.fetch(QUERIES["cells"].text)}
@@ -129,6 +129,7 @@ class CellService:
             try:
                 for tenant_id in tenants:
                     await _claim(main, tenant_id, name)
+                await main.execute(QUERIES["place_frozen"].text, name, frozen)
                 await main.execute(QUERIES["cell_put"].text, name, sealed.data, sealed.key_id, weight)
             except BaseException:
                 if name not in existing:
@@ -151,13 +152,14 @@ class CellService:
             )
         return url
 
-    async def _admit(self, name: str, url: str | None, home: Path | None) -> list[str]:
-        """Check that a database may be a cell, and return its tenants.
+    async def _admit(self, name: str, url: str | None, home: Path | None) -> tuple[list[str], list[bytes]]:
+        """Check that a database may be a cell, and return its tenants, and the hashes of its frozen ones.
 
         It must isolate tenants, be no other cell, and have no tenant that exists here.
         """
         server = None if home is None else await EmbeddedPostgres.open(home)
         tenants: list[str] = []
+        frozen: list[bytes] = []
         try:
             cell = Cell(name, await open_pool(server.app_url if server else str(url), size=1))
             try:
@@ -169,6 +171,11 @@ class CellService:
                         raise ConflictError(f"this database is already the cell {other.name}")
                 if await cell.privileged_read(QUERIES["cells"]):
                     raise ConflictError("this database has its own cells; remove them first")
+                frozen = await _frozen(cell)
+                if frozen and name not in self._database.cells.names:
+                    raise ConflictError(
+                        f"this database has {len(frozen):,} frozen tenants; bring them back with `keeps tenants thaw` first"
+                    )
                 (been,) = await cell.privileged_read(QUERIES["has_placements"])
                 if been["has"] and name not in self._database.cells.names:
                     raise ConflictError(
@@ -185,7 +192,7 @@ class CellService:
         finally:
             if server is not None:
                 await server.close()
-        return tenants
+        return tenants, frozen
 
     async def _is_in_main(self, tenant_id: str) -> bool:
         rows = await self._database.main.privileged_read(QUERIES["tenant_there"], tenant_id)
@@ -217,6 +224,11 @@ class CellService:
         busy = ConflictError(f"the cell {name} has tenants or gets new ones; run `keeps cells drain {name}` first")
         if [tenant async for tenant in _tenants(cell)]:
             raise busy
+        if frozen := await _frozen(cell):
+            raise ConflictError(
+                f"the cell {name} has {len(frozen):,} frozen tenants; see `keeps tenants frozen`. Thaw and move, or erase"
+                " them first"
+            )
         async with administered(self._place(MAIN).url) as main, administered(self._place(name).url) as there:
             gone = await there.fetch(QUERIES["forwarded"].text)
             async with at_once(main):
@@ -297,6 +309,8 @@ class CellService:
         await self._database.cells.read(again=True)
         if target not in self._database.cells.names:
             raise NotFoundError(f"no cell {target!r}; see `keeps cells list`")
+        if self._database.frozen is not None and await self._database.frozen.find(tenant_id) is not None:
+            raise ConflictError(f"tenant {tenant_id} is frozen; run `keeps tenants thaw {tenant_id}`, then move it")
         trail = await self._database.cells.trail(tenant_id)
         if trail[-1] in trail[:-1]:
             if dry_run:
@@ -357,6 +371,13 @@ async def _claim(main: Connection, tenant_id: str, name: str) -> None:
         if await main.fetch(QUERIES["tenant_there"].text, tenant_id):
             raise ConflictError(f"tenant {tenant_id} is in this database and in the cell {MAIN}; move one")
         await main.execute(QUERIES["place"].text, tenant_id, name, SETTLED)
+
+
+async def _frozen(cell: Cell) -> list[bytes]:
+    found: list[bytes] = []
+    while rows := await cell.privileged_read(QUERIES["frozen_hashes"], found[-1] if found else b""):
+        found += [row["tenant_hash"] for row in rows]
+    return found
 
 
 async def _tenants(cell: Cell) -> AsyncGenerator[str]:

@@ -36,9 +36,7 @@ class Contents:
 
     def add(self, table: str, batch: str, rows: int) -> None:
         self.rows[table] += rows
-        self.digest = hashlib.sha256(
-            self.digest + hashlib.sha256(f"{table}\n{batch}".encode()).digest()
-        ).digest()
+        self.digest = hashlib.sha256(self.digest + hashlib.sha256(f"{table}\n{batch}".encode()).digest()).digest()
 
     @property
     def held(self) -> int:

@@ -55,7 +55,9 @@ class FrozenDirectory:
         found: list[FrozenTenant] = []
         for cell in await self._database.cells.all():
             async for rows in _pages(self._database, cell.name):
-                found += await asyncio.to_thread(lambda rows=rows, name=cell.name: [self._listed(name, each) for each in rows])
+                found += await asyncio.to_thread(
+                    lambda rows=rows, name=cell.name: [self._listed(name, each) for each in rows]
+                )
         return found
 
     async def find_key(self, key_hash: bytes) -> Mapping[str, Any] | None:
@@ -102,7 +104,9 @@ class FrozenDirectory:
         try:
             about = json.loads(self._ring.open(Sealed(row["sealed"], row["key_id"]), _bound(row["bundle"])))
         except UnavailableError as error:
-            raise UnavailableError(f"the entry of the bundle {row['bundle']} cannot be opened: {error.detail}") from None
+            raise UnavailableError(
+                f"the entry of the bundle {row['bundle']} cannot be opened: {error.detail}"
+            ) from None
         return Entry(_tenant(cell, row, about), bytes.fromhex(about["key"]), row.get("digest"))
 
 

@@ -106,7 +106,9 @@ class Freezer:
     ) -> Freeze:
         locked = await tx.fetch_row(QUERIES["lock"])
         if locked is None or not locked["locked"]:
-            raise ConflictError(f"another process freezes, thaws or erases tenant {tx.scope.tenant_id}; try again later")
+            raise ConflictError(
+                f"another process freezes, thaws or erases tenant {tx.scope.tenant_id}; try again later"
+            )
         self._told("locked")
         about = _About()
         async with store.keeping(bundle) as path:
@@ -208,7 +210,10 @@ class _About:
 def _key(row: Mapping[str, str | None]) -> dict[str, Any]:
     roles = (row["roles"] or "{}").strip("{}")
     return {
-        **{name: row[name] for name in ("tenant_id", "key_id", "user_id", "agent_id", "limits", "expires_at", "revoked_at")},
+        **{
+            name: row[name]
+            for name in ("tenant_id", "key_id", "user_id", "agent_id", "limits", "expires_at", "revoked_at")
+        },
         "roles": [role.strip('"') for role in roles.split(",") if role],
     }
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import aiohttp
 from yarl import URL
@@ -53,14 +53,20 @@ class S3Bucket:
             )
         region = options.get("region", "us-east-1")
         endpoint = options.get("endpoint")
-        base = f"{endpoint.rstrip('/')}/{parts.netloc}" if endpoint else f"https://{parts.netloc}.s3.{region}.amazonaws.com"
-        return S3Bucket(base + parts.path.rstrip("/"), region, key_id, secret)
+        base = (
+            f"{endpoint.rstrip('/')}/{parts.netloc}"
+            if endpoint
+            else f"https://{parts.netloc}.s3.{region}.amazonaws.com"
+        )
+        return S3Bucket(base + quote(unquote(parts.path)).rstrip("/"), region, key_id, secret)
 
     async def put(self, name: str, path: Path) -> None:
         """Store a file as an object."""
         size = (await asyncio.to_thread(path.stat)).st_size
         if size > MOST_BYTES:
-            raise UnavailableError(f"the bundle has {size:,} bytes; an S3-compatible store takes {MOST_BYTES:,} at once")
+            raise UnavailableError(
+                f"the bundle has {size:,} bytes; an S3-compatible store takes {MOST_BYTES:,} at once"
+            )
         digest = await asyncio.to_thread(_digest_of, path)
         async with self._request("PUT", name, digest, path):
             pass

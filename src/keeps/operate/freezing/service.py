@@ -194,7 +194,9 @@ class FreezeService:
     async def page(self, after: str, limit: int) -> list[FrozenTenant]:
         """Return frozen tenants by id."""
         frozen = (each for each in await self._directory.all() if each.state in ("frozen", "loaded"))
-        named = sorted((each.tenant_id, each) for each in frozen if each.tenant_id is not None and each.tenant_id > after)
+        named = sorted(
+            (each.tenant_id, each) for each in frozen if each.tenant_id is not None and each.tenant_id > after
+        )
         return [each for _, each in named[:limit]]
 
     async def find(self, tenant_id: str) -> FrozenTenant | None:

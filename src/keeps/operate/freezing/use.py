@@ -42,9 +42,7 @@ class UseNotes:
         if not waiting:
             return
         try:
-            await self._database.cells.everywhere(
-                QUERIES["note_use"], waiting, self._clock().astimezone(UTC).date()
-            )
+            await self._database.cells.everywhere(QUERIES["note_use"], waiting, self._clock().astimezone(UTC).date())
         except KeepsError as error:
             log().warning("the use of tenants was not noted", error=error.code)
             for tenant_id in waiting:

@@ -41,6 +41,7 @@ from keeps.store.db.transaction import (
     Tx,
     current_trace,
     forbid_inside_transaction,
+    leaves_frozen,
     taking_long,
     takes_long,
     traced,
@@ -249,8 +250,8 @@ class Database:
 
     async def _thaw(self, tenant_id: str, cell: str) -> None:
         """Have a tenant of a cell thawed. Nothing is held while it lasts."""
-        if self.frozen is None:
-            raise FrozenError("this tenant is frozen, and this process cannot thaw it")
+        if self.frozen is None or leaves_frozen():
+            raise FrozenError("this tenant is frozen, and stays so for work that nobody called for")
         await self.frozen.wake(tenant_id, cell, patient=takes_long())
 
     async def _begin(self, scope: Scope, enter: Statement) -> Tx:

@@ -38,6 +38,7 @@ PATIENCE_SECONDS = 2.0
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_inside_transaction", default=False)
 _long: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_long_work", default=False)
 _thawing: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_thawing", default="")
+_leaving_frozen: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_leaving_frozen", default=False)
 _traceparent: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_traceparent", default="")
 
 
@@ -59,6 +60,21 @@ def thawing(tenant_id: str) -> Generator[None]:
         yield
     finally:
         _thawing.reset(token)
+
+
+@contextmanager
+def leaving_frozen() -> Generator[None]:
+    """Thaw no tenant for transactions inside, for queued jobs: they raise FrozenError."""
+    token = _leaving_frozen.set(True)
+    try:
+        yield
+    finally:
+        _leaving_frozen.reset(token)
+
+
+def leaves_frozen() -> bool:
+    """Return whether a frozen tenant stays frozen."""
+    return _leaving_frozen.get()
 
 
 @contextmanager
