@@ -12,14 +12,11 @@ from keeps.base.scope import Scope
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
 from keeps.operate.freezing import freezing, thawing
-from keeps.operate.freezing.service import FreezeService
 from keeps.store.db.embedded import EmbeddedPostgres
 from keeps.store.events.service import EventService
-from keeps_client.errors import ConflictError, NotFoundError, UnavailableError
-from tests.conftest import opened_on
+from keeps_client.errors import ConflictError, NotFoundError
 from tests.freezing.conftest import Cold, Rows, settings_of
 from tests.policy.test_isolation import planted as planted  # A tenant with rows in every table.
-
 
 CHANGED_BY_CALLS = ("tenants", "tenant_jobs", "memory_access", "operations", "requests")
 """Tables that a call or a job may change right after a thaw."""

@@ -21,7 +21,7 @@ from keeps.operate.freezing import bundles, service
 from keeps.operate.freezing.directory import FrozenDirectory
 from keeps.sources.databases.sealing import KeyRing
 from keeps.store.schema.revisions import HEAD
-from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError
+from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 from tests.conftest import SECRET_KEY
 from tests.freezing.conftest import Cold
 from tests.serving import serving
@@ -316,9 +316,9 @@ async def test_without_a_freeze_in_progress_rows_cannot_be_loaded_or_triggers_sk
                 async with connection.transaction():
                     await connection.execute("DELETE FROM keeps.events")
             linked = await connection.fetchval(
-                "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility,"
-                " data) SELECT tenant_id, last_sequence + 1, gen_random_uuid(), 'memory.stored', 's', 's', now(), 'alice',"
-                " 'private', '{}' FROM keeps.tenants WHERE tenant_id = $1 RETURNING previous_hash",
+                "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id,"
+                " visibility, data) SELECT tenant_id, last_sequence + 1, gen_random_uuid(), 'memory.stored', 's', 's',"
+                " now(), 'alice', 'private', '{}' FROM keeps.tenants WHERE tenant_id = $1 RETURNING previous_hash",
                 tenant,
             )
             assert linked is not None, "the trigger of the chain ran"

@@ -33,8 +33,8 @@ OTHER_VARIABLES = frozenset(
 )
 """Other environment variables, which the client, the commands and the tests read."""
 SECRETS = (
-    "database_url read_database_url worker_database_url redis_url jwt_secret secret_keys signing_key frozen_store_key llm_api_key"
-    " embedding_api_key openai_api_key token admin_url cell_admins owner_password app_password".split()
+    "database_url read_database_url worker_database_url redis_url jwt_secret secret_keys signing_key llm_api_key"
+    " frozen_store_key embedding_api_key openai_api_key token admin_url cell_admins owner_password app_password".split()
 )
 """Settings that a file may hold, named by the variable with `_FILE` at its end."""
 ABOUT = {
@@ -75,7 +75,8 @@ ABOUT = {
     "frozen_store": "where the bundles of [frozen tenants](../freezing.md) are kept: `file:///folder`, or"
     " `s3://bucket/folder?region=…&endpoint=https://…`",
     "frozen_store_key": "credentials for an S3-compatible store of bundles: `ACCESS_KEY_ID:SECRET`",
-    "freeze_after_days": "days without a call after which the worker [freezes](../freezing.md) a tenant; not set: never",
+    "freeze_after_days": "days without a call after which the worker [freezes](../freezing.md) a tenant; never"
+    " if not set",
     "databases_allow": "private networks, hosts and folders with databases that may be queried",
     "host": "address that `keeps serve` listens on",
     "port": "port that `keeps serve` listens on",

@@ -378,11 +378,11 @@ async def _frozen(keeps: Keeps) -> list[Check]:
     except KeepsError as error:
         return [Check("frozen", "failed", error.detail)]
     checks: list[Check] = []
-    for each in entries:
-        name = each.tenant_id or each.tenant_hash
-        if each.problem:
-            checks.append(Check("frozen", "failed", f"{name}: {each.problem}; it stays frozen, others are unaffected"))
-        elif each.state == "freezing":
+    for entry in entries:
+        name = entry.tenant_id or entry.tenant_hash
+        if entry.problem:
+            checks.append(Check("frozen", "failed", f"{name}: {entry.problem}; it stays frozen, others are unaffected"))
+        elif entry.state == "freezing":
             checks.append(
                 Check(
                     "frozen",
@@ -390,7 +390,7 @@ async def _frozen(keeps: Keeps) -> list[Check]:
                     f"{name}: a freeze runs or was interrupted; `keeps tenants freeze {name}` finishes it",
                 )
             )
-        elif each.state != "frozen":
+        elif entry.state != "frozen":
             checks.append(
                 Check(
                     "frozen", "note", f"{name}: a thaw runs or was interrupted; `keeps tenants thaw {name}` finishes it"

@@ -32,8 +32,9 @@ async def freeze(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the tenants.")] = False,
     at_most: Annotated[int, typer.Option(help="Maximum number of tenants.", min=1, max=1_000_000)] = 1_000,
 ) -> Answer:
-    """Move the rows of unused tenants to sealed bundles in KEEPS_FROZEN_STORE. Their next call brings them back. After an
-    interruption, repeat the command.
+    """Move the rows of unused tenants to sealed bundles in KEEPS_FROZEN_STORE.
+
+    Their next call brings them back. After an interruption, repeat the command.
     """
     from keeps.operate.freezing.service import FreezeService
 
@@ -49,19 +50,19 @@ async def freeze(
                 raise ValidationFailedError("--dry-run lists tenants: give --unused-for")
             unused = await service.unused(days, at_most)
             return Answer(
-                [{"tenant_id": each, "used_at": used_at} for each, used_at in unused],
-                lambda: print_table(["tenant", "last used"], [(each, f"{used:%F}") for each, used in unused]),
+                [{"tenant_id": name, "used_at": used_at} for name, used_at in unused],
+                lambda: print_table(["tenant", "last used"], [(name, f"{used:%F}") for name, used in unused]),
             )
         if tenant_id is not None:
             done.append(await service.freeze(tenant_id))
         elif days is not None:
-            async for each in service.freeze_unused(days, at_most):
-                if isinstance(each, KeepsError):
-                    failed.append(each)
-                    err.print(escape(each.detail))
+            async for result in service.freeze_unused(days, at_most):
+                if isinstance(result, KeepsError):
+                    failed.append(result)
+                    err.print(escape(result.detail))
                 else:
-                    done.append(each)
-    rows, size = sum(each.rows for each in done), sum(each.bytes for each in done)
+                    done.append(result)
+    rows, size = sum(result.rows for result in done), sum(result.bytes for result in done)
     text = f"froze {counted(len(done), 'tenant')}: {rows:,} rows in {size:,} bytes"
     return Answer(done, text, failed=bool(failed))
 
@@ -78,7 +79,7 @@ async def thaw(target: Target, tenant_id: Annotated[str, typer.Argument(help="Id
 
 @command(tenants)
 async def frozen(target: Target) -> Answer:
-    """List frozen tenants, and bundles that an interrupted freeze or thaw has left. Exit code 1 if one has a problem."""
+    """List frozen tenants, and what an interrupted freeze or thaw has left. Exit code 1 if one has a problem."""
     from keeps.operate.freezing.service import FreezeService
 
     async with target.open() as keeps:
@@ -90,19 +91,19 @@ async def frozen(target: Target) -> Answer:
             return
         rows = [
             (
-                each.tenant_id or each.tenant_hash[:16],
-                each.state,
-                "" if each.frozen_at is None else f"{each.frozen_at:%F}",
-                f"{each.held:,}",
-                f"{each.bytes:,}",
-                each.cell,
-                each.problem or "",
+                tenant.tenant_id or tenant.tenant_hash[:16],
+                tenant.state,
+                "" if tenant.frozen_at is None else f"{tenant.frozen_at:%F}",
+                f"{tenant.held:,}",
+                f"{tenant.bytes:,}",
+                tenant.cell,
+                tenant.problem or "",
             )
-            for each in sorted(listed, key=lambda each: each.tenant_id or "")
+            for tenant in sorted(listed, key=lambda tenant: tenant.tenant_id or "")
         ]
         print_table(["tenant", "state", "since", "rows", "bytes", "cell", "problem"], rows)
 
-    return Answer(listed, text, failed=any(each.problem for each in listed))
+    return Answer(listed, text, failed=any(tenant.problem for tenant in listed))
 
 
 def _days(text: str) -> float:

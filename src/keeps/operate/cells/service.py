@@ -120,7 +120,7 @@ class CellService:
             sealed = self._ring.seal(address, bound_to(name))
             existing = {row["name"] for row in await main.fetch(QUERIES["cells"].text)}
             (placed,) = await main.fetch(QUERIES["placed_in"].text, name)
-            if name in existing and placed["tenants"] and not tenants:
+            if name in existing and placed["tenants"] and not tenants and not frozen:
                 raise ConflictError(
                     f"the directory has tenants in the cell {name}, and this database has none: it is not that cell"
                 )
@@ -174,7 +174,8 @@ class CellService:
                 frozen = await _frozen(cell)
                 if frozen and name not in self._database.cells.names:
                     raise ConflictError(
-                        f"this database has {len(frozen):,} frozen tenants; bring them back with `keeps tenants thaw` first"
+                        f"this database has {len(frozen):,} frozen tenants; bring them back first, with"
+                        " `keeps tenants thaw`"
                     )
                 (been,) = await cell.privileged_read(QUERIES["has_placements"])
                 if been["has"] and name not in self._database.cells.names:
@@ -226,8 +227,8 @@ class CellService:
             raise busy
         if frozen := await _frozen(cell):
             raise ConflictError(
-                f"the cell {name} has {len(frozen):,} frozen tenants; see `keeps tenants frozen`. Thaw and move, or erase"
-                " them first"
+                f"the cell {name} has {len(frozen):,} frozen tenants; see `keeps tenants frozen`. Thaw and move"
+                " them, or erase them"
             )
         async with administered(self._place(MAIN).url) as main, administered(self._place(name).url) as there:
             gone = await there.fetch(QUERIES["forwarded"].text)
@@ -374,10 +375,10 @@ async def _claim(main: Connection, tenant_id: str, name: str) -> None:
 
 
 async def _frozen(cell: Cell) -> list[bytes]:
-    found: list[bytes] = []
-    while rows := await cell.privileged_read(QUERIES["frozen_hashes"], found[-1] if found else b""):
-        found += [row["tenant_hash"] for row in rows]
-    return found
+    hashes: list[bytes] = []
+    while rows := await cell.privileged_read(QUERIES["frozen_hashes"], hashes[-1] if hashes else b""):
+        hashes += [row["tenant_hash"] for row in rows]
+    return hashes
 
 
 async def _tenants(cell: Cell) -> AsyncGenerator[str]:

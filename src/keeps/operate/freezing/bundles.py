@@ -29,7 +29,7 @@ Columns = Mapping[str, Sequence[str]]
 
 @dataclass(slots=True)
 class Contents:
-    """What was written to, or read from, a bundle so far."""
+    """The part of a bundle that was written or read so far."""
 
     rows: Counter[str] = field(default_factory=Counter[str])
     digest: bytes = b""
@@ -119,8 +119,8 @@ def check_revision(reader: BundleReader, head: str) -> None:
     """Raise ValidationFailedError for a bundle of a revision that this schema cannot load."""
     if reader.revision > head:
         raise ValidationFailedError(
-            f"the bundle is of schema revision {reader.revision}, which is newer than this Keeps, at {head}; install the"
-            " release that froze it"
+            f"the bundle is of schema revision {reader.revision}, which is newer than this Keeps, at {head}; install"
+            " the release that froze it"
         )
     if reader.revision < OLDEST:
         raise ValidationFailedError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -52,13 +52,11 @@ class FrozenDirectory:
 
     async def all(self) -> list[FrozenTenant]:
         """Return all entries. One that no key opens has no tenant id, and the reason as its problem."""
-        found: list[FrozenTenant] = []
+        tenants: list[FrozenTenant] = []
         for cell in await self._database.cells.all():
             async for rows in _pages(self._database, cell.name):
-                found += await asyncio.to_thread(
-                    lambda rows=rows, name=cell.name: [self._listed(name, each) for each in rows]
-                )
-        return found
+                tenants += await asyncio.to_thread(self._listed, cell.name, rows)
+        return tenants
 
     async def find_key(self, key_hash: bytes) -> Mapping[str, Any] | None:
         """Return the columns of an API key of a frozen tenant."""
@@ -94,11 +92,14 @@ class FrozenDirectory:
         """Seal the API keys of a tenant, by the hash of their secrets."""
         return self._ring.seal(json.dumps(keys), _keys_bound(bundle))
 
-    def _listed(self, cell: str, row: Row) -> FrozenTenant:
-        try:
-            return self._opened(cell, row).tenant
-        except KeepsError as error:
-            return _tenant(cell, row, {}, error.detail)
+    def _listed(self, cell: str, rows: Sequence[Row]) -> list[FrozenTenant]:
+        tenants: list[FrozenTenant] = []
+        for row in rows:
+            try:
+                tenants.append(self._opened(cell, row).tenant)
+            except KeepsError as error:
+                tenants.append(_tenant(cell, row, {}, error.detail))
+        return tenants
 
     def _opened(self, cell: str, row: Row) -> Entry:
         try:

@@ -44,7 +44,7 @@ Told = Callable[[Step], None]
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """What a freeze did. `bytes`: the size of the bundle."""
+    """The result of a freeze. `bytes`: the size of the bundle."""
 
     tenant_id: str
     rows: int
@@ -167,7 +167,7 @@ def _read_back(path: Path, key: bytes, bundle: str) -> Contents:
 
 
 class _About:
-    """What the entry of a tenant says of it, from its rows."""
+    """The description of a tenant for its entry, read from its rows."""
 
     def __init__(self) -> None:
         self.keys: dict[str, dict[str, Any]] = {}

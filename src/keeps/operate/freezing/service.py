@@ -185,19 +185,20 @@ class FreezeService:
 
     async def all(self, *, check: bool = False) -> list[FrozenTenant]:
         """Return all entries. `check`: with the reason for those whose bundle is missing."""
-        found = await self._directory.all()
-        if not check or not found:
-            return found
+        tenants = await self._directory.all()
+        if not check or not tenants:
+            return tenants
         store = store_of(self._settings)
-        return [await _checked(store, each) for each in found]
+        return [await _checked(store, tenant) for tenant in tenants]
 
     async def page(self, after: str, limit: int) -> list[FrozenTenant]:
         """Return frozen tenants by id."""
-        frozen = (each for each in await self._directory.all() if each.state in ("frozen", "loaded"))
-        named = sorted(
-            (each.tenant_id, each) for each in frozen if each.tenant_id is not None and each.tenant_id > after
-        )
-        return [each for _, each in named[:limit]]
+        frozen = {
+            tenant.tenant_id: tenant
+            for tenant in await self._directory.all()
+            if tenant.state in ("frozen", "loaded") and tenant.tenant_id is not None and tenant.tenant_id > after
+        }
+        return [frozen[tenant_id] for tenant_id in sorted(frozen)[:limit]]
 
     async def find(self, tenant_id: str) -> FrozenTenant | None:
         """Return the entry of a frozen tenant; None if it is not frozen."""

@@ -117,7 +117,8 @@ class Cells:
     async def trail(self, tenant_id: str, candidate: Cell | None = None) -> list[str]:
         """Return the chain of cells from the main cell to the tenant's, as each cell names the next.
 
-        A repeated cell ends the chain; a frozen tenant's last cell has its entry. `candidate` replaces the cell of the same name, whose address may not open.
+        A repeated cell ends the chain; the last cell of a frozen tenant has its entry. `candidate` replaces the cell of
+        the same name, whose address may not open.
         """
         trail = [MAIN]
         while (cell := await self._says(trail[-1], tenant_id, candidate)) not in (None, FROZEN):

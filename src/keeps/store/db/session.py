@@ -42,8 +42,8 @@ from keeps.store.db.transaction import (
     current_trace,
     forbid_inside_transaction,
     leaves_frozen,
-    taking_long,
     takes_long,
+    taking_long,
     traced,
 )
 from keeps.store.db.writing import Writing
