@@ -255,6 +255,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "void_answers",
         "carried_tables",
         "carry_load",
+        "carry_tables",
         "carry_next",
         "carry_open",
         "find_frozen_key",

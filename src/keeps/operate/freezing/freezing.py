@@ -150,9 +150,11 @@ class Freezer:
         }
         with bundles.writing(path, key, bundle, header) as writer:
             for table, columns in tables.items():
-                await tx.execute(QUERIES["open"], table, columns)
-                while row := await tx.fetch_row(QUERIES["next"], BATCH_BYTES):
-                    await asyncio.to_thread(_add, writer, about, table, columns, row["batch"], row["held"])
+                row = await tx.fetch_row(QUERIES["open"], table, columns, BATCH_BYTES)
+                while row is not None:
+                    if row["held"]:
+                        await asyncio.to_thread(_add, writer, about, table, columns, row["batch"], row["held"])
+                    row = await tx.fetch_row(QUERIES["next"], BATCH_BYTES) if row["more"] else None
         return writer.contents
 
 

@@ -1,7 +1,8 @@
 -- Frozen tenants. All run as keeps_app; those that freeze or thaw run in a transaction of the tenant.
 
 -- name: tables
-SELECT name, columns FROM keeps.carried_tables() WITH ORDINALITY AS each(name, columns, place) ORDER BY place
+-- The tables with rows of the tenant, each after those that it refers to.
+SELECT name, columns FROM keeps.carry_tables() WITH ORDINALITY AS each(name, columns, place) ORDER BY place
 
 -- name: begin
 SELECT keeps.freeze_begin($1, $2, $3) AS begun
@@ -10,10 +11,10 @@ SELECT keeps.freeze_begin($1, $2, $3) AS begun
 SELECT keeps.freeze_lock() AS locked
 
 -- name: open
-SELECT keeps.carry_open($1, $2)
+SELECT batch, held, more FROM keeps.carry_open($1, $2, $3)
 
 -- name: next
-SELECT batch, held FROM keeps.carry_next($1)
+SELECT batch, held, more FROM keeps.carry_next($1)
 
 -- name: end
 SELECT keeps.freeze_end($1, $2, $3, $4, $5, $6, $7, $8) AS removed

@@ -2576,6 +2576,25 @@ BEGIN
 END
 $$;
 
+-- Those of them that have rows of the current tenant.
+CREATE OR REPLACE FUNCTION keeps.carry_tables() RETURNS TABLE (name text, columns text[])
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    has_rows boolean;
+BEGIN
+    PERFORM set_config('app.carrying', 'yes', true);
+    FOR name, columns IN SELECT each.name, each.columns
+                         FROM carried_tables() WITH ORDINALITY AS each(name, columns, place) ORDER BY place LOOP
+        EXECUTE format('SELECT EXISTS (SELECT FROM %I WHERE tenant_id = $1)', name) INTO has_rows
+            USING NULLIF(current_setting('app.current_tenant', true), '');
+        IF has_rows THEN
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+    PERFORM set_config('app.carrying', '', true);
+END
+$$;
+
 -- Take the tenant's turn to be frozen, in a transaction with one snapshot. False: another process freezes or thaws it.
 -- A change that was committed after the snapshot is a serialization failure, so the transaction is tried again.
 CREATE OR REPLACE FUNCTION keeps.freeze_lock() RETURNS boolean
@@ -2607,8 +2626,9 @@ BEGIN
 END
 $$;
 
--- Open the rows of a table for carry_next.
-CREATE OR REPLACE FUNCTION keeps.carry_open(wanted text, columns text[]) RETURNS void
+-- Open the rows of a table for carry_next, and return the first.
+CREATE OR REPLACE FUNCTION keeps.carry_open(wanted text, columns text[], at_most_bytes integer) RETURNS TABLE (batch text,
+    held integer, more boolean)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, pg_temp AS $$
 DECLARE
     rows_of_table refcursor := 'keeps_carried';
@@ -2623,13 +2643,13 @@ BEGIN
     OPEN rows_of_table NO SCROLL FOR EXECUTE format('SELECT json_build_array(%s)::text FROM keeps.%I WHERE tenant_id = $1',
         (SELECT string_agg(format('%I::text', name), ', ' ORDER BY place) FROM unnest(columns) WITH ORDINALITY
             AS each(name, place)), wanted) USING NULLIF(current_setting('app.current_tenant', true), '');
-    PERFORM set_config('app.carrying', '', true);
+    RETURN QUERY SELECT * FROM keeps.carry_next(at_most_bytes);
 END
 $$;
 
--- The next rows of the open table, as a JSON array of arrays of texts; no row at the end. Settings fix how values are
+-- The next rows of the open table, as a JSON array of arrays of texts, and whether there may be more. Settings fix how values are
 -- written, so that they are read as the same values.
-CREATE OR REPLACE FUNCTION keeps.carry_next(at_most_bytes integer) RETURNS TABLE (batch text, held integer)
+CREATE OR REPLACE FUNCTION keeps.carry_next(at_most_bytes integer) RETURNS TABLE (batch text, held integer, more boolean)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp SET timezone = 'UTC'
     SET datestyle = 'ISO, MDY' SET intervalstyle = 'postgres' SET extra_float_digits = '1' SET bytea_output = 'hex' AS $$
 DECLARE
@@ -2639,19 +2659,19 @@ DECLARE
     size integer := 0;
 BEGIN
     held := 0;
+    more := true;
     PERFORM set_config('app.carrying', 'yes', true);
     WHILE size < at_most_bytes LOOP
         FETCH rows_of_table INTO line;
+        more := FOUND;
         EXIT WHEN NOT FOUND;
         lines := array_append(lines, line);
         size := size + octet_length(line);
         held := held + 1;
     END LOOP;
     PERFORM set_config('app.carrying', '', true);
-    IF held > 0 THEN
-        batch := '[' || array_to_string(lines, ',') || ']';
-        RETURN NEXT;
-    END IF;
+    batch := '[' || array_to_string(lines, ',') || ']';
+    RETURN NEXT;
 END
 $$;
 
