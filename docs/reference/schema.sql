@@ -1334,6 +1334,7 @@ CREATE TABLE keeps_cells.frozen (
     bytes bigint,
     digest bytea,
     loaded_digest bytea,
+    retire_before timestamp with time zone,
     key_hashes bytea[] DEFAULT '{}'::bytea[] NOT NULL,
     sealed bytea NOT NULL,
     sealed_keys bytea,
@@ -1347,6 +1348,8 @@ COMMENT ON TABLE keeps_cells.frozen IS 'Tenants whose rows are in a bundle outsi
 COMMENT ON COLUMN keeps_cells.frozen.state IS 'freezing: the rows are here, and a bundle may exist. frozen: they are in the bundle. loaded: they are here again, and nobody reads them yet. thawed: the bundle has yet to be removed.';
 
 COMMENT ON COLUMN keeps_cells.frozen.digest IS 'SHA-256 over the batches of rows, in their order.';
+
+COMMENT ON COLUMN keeps_cells.frozen.retire_before IS 'Events recorded before were removed of the other tenants meanwhile, and are removed of this one at its thaw.';
 
 COMMENT ON COLUMN keeps_cells.frozen.sealed IS 'The id of the tenant, the key of the bundle and counts, sealed under KEEPS_SECRET_KEYS.';
 

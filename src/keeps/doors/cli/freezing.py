@@ -40,7 +40,7 @@ async def freeze(
 
     if (tenant_id is None) == (unused_for is None):
         raise ValidationFailedError("name one tenant, or give --unused-for")
-    days = None if unused_for is None else _days(unused_for)
+    days = None if unused_for is None else days_of(unused_for)
     done: list[Freeze] = []
     failed: list[KeepsError] = []
     async with target.open() as keeps:
@@ -106,7 +106,7 @@ async def frozen(target: Target) -> Answer:
     return Answer(listed, text, failed=any(tenant.problem for tenant in listed))
 
 
-def _days(text: str) -> float:
+def days_of(text: str) -> float:
     """Return the days of a period such as 180d. Raises ValidationFailedError."""
     number, unit = text[:-1], text[-1:]
     if unit not in PERIODS or not number.isdecimal() or not 0 < int(number) * PERIODS[unit] <= MOST_DAYS:

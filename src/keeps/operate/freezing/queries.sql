@@ -29,7 +29,7 @@ SELECT keeps.carry_load($1, $2, $3) AS stored
 SELECT keeps.thaw_loaded()
 
 -- name: retirement
--- The time up to which events of other tenants were removed, if the tenant still has older ones.
+-- The time up to which events of other tenants were removed meanwhile, if the tenant still has older ones.
 SELECT keeps.retirement_due() AS before
 
 -- name: retire

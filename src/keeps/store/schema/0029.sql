@@ -14,6 +14,7 @@ CREATE TABLE keeps_cells.frozen (
     bytes bigint,
     digest bytea,
     loaded_digest bytea,
+    retire_before timestamptz,
     key_hashes bytea[] NOT NULL DEFAULT '{}',
     sealed bytea NOT NULL,
     sealed_keys bytea,
@@ -23,6 +24,8 @@ CREATE INDEX frozen_by_key ON keeps_cells.frozen USING gin (key_hashes);
 COMMENT ON TABLE keeps_cells.frozen IS 'Tenants whose rows are in a bundle outside the database; by the hash of their ids.';
 COMMENT ON COLUMN keeps_cells.frozen.state IS
     'freezing: the rows are here, and a bundle may exist. frozen: they are in the bundle. loaded: they are here again, and nobody reads them yet. thawed: the bundle has yet to be removed.';
+COMMENT ON COLUMN keeps_cells.frozen.retire_before IS
+    'Events recorded before were removed of the other tenants meanwhile, and are removed of this one at its thaw.';
 COMMENT ON COLUMN keeps_cells.frozen.digest IS 'SHA-256 over the batches of rows, in their order.';
 COMMENT ON COLUMN keeps_cells.frozen.sealed IS
     'The id of the tenant, the key of the bundle and counts, sealed under KEEPS_SECRET_KEYS.';

@@ -525,6 +525,8 @@ BEGIN
             MESSAGE = 'events of the last 30 days stay: forgotten memories can be restored so long';
     END IF;
     PERFORM pg_advisory_xact_lock(hashtext('keeps.partitions')), set_config('app.log_change', 'retire', true);
+    -- Of a frozen tenant they are removed when it is thawed.
+    UPDATE keeps_cells.frozen SET retire_before = GREATEST(retire_before, before) WHERE state <> 'thawed';
     CREATE TEMP TABLE needed ON COMMIT DROP AS
     SELECT held.* FROM events AS held
     WHERE held.recorded_at < before
@@ -2801,16 +2803,15 @@ BEGIN
 END
 $$;
 
--- The time up to which events of other tenants were removed, if the current tenant has older ones that were not looked at.
+-- The time up to which events of the other tenants were removed while the current one was frozen, if it has older ones.
 CREATE OR REPLACE FUNCTION keeps.retirement_due() RETURNS timestamptz
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
 DECLARE
     tenant text := NULLIF(current_setting('app.current_tenant', true), '');
     before timestamptz;
 BEGIN
-    SELECT max(retired_until) INTO before FROM tenants WHERE retired_until < now() - interval '30 days';
-    RETURN CASE WHEN EXISTS (SELECT FROM tenants WHERE tenant_id = tenant AND EXISTS (SELECT FROM events
-        WHERE events.tenant_id = tenant AND recorded_at < before AND sequence > tenants.retired_sequence)) THEN before END;
+    SELECT retire_before INTO before FROM frozen WHERE frozen.tenant_hash = tenant_hash(tenant);
+    RETURN CASE WHEN EXISTS (SELECT FROM events WHERE tenant_id = tenant AND recorded_at < before) THEN before END;
 END
 $$;
 
