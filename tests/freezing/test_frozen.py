@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -20,10 +22,11 @@ from keeps.memory.transfer.erasure import TenantService
 from keeps.operate.freezing import bundles, service
 from keeps.operate.freezing.directory import FrozenDirectory
 from keeps.sources.databases.sealing import KeyRing
+from keeps.store.db.embedded import EmbeddedPostgres
 from keeps.store.schema.revisions import HEAD
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
-from tests.conftest import SECRET_KEY
-from tests.freezing.conftest import Cold
+from tests.conftest import SECRET_KEY, admin
+from tests.freezing.conftest import Cold, settings_of
 from tests.serving import serving
 
 
@@ -346,3 +349,22 @@ async def test_a_call_that_waits_for_a_thaw_holds_no_connection(cold: Cold, tena
 
 def is_thawing(cold: Cold, tenant: str) -> bool:
     return tenant in cold.service._thaws
+
+
+async def test_a_copy_of_the_database_leaves_the_bundle(
+    server: EmbeddedPostgres, fresh_database: Callable[[], Any], shared: Any, tmp_path: Path, tenant: str
+) -> None:
+    """Whoever tries a restored database must not take the bundles of the one that goes on."""
+    database = await fresh_database()
+    settings = settings_of(server.url("keeps_app", database), tmp_path)
+    async with await open_keeps(settings, embedder=shared) as keeps:
+        await keeps.memory(Scope(tenant, "alice")).remember("The harbour is grey.")
+        await keeps.service(service.FreezeService).freeze(tenant)
+    async with admin(server) as connection:
+        await connection.execute(f"CREATE DATABASE {database}_copy TEMPLATE {database}")
+    for name in (f"{database}_copy", database):
+        used = replace(settings, database_url=server.url("keeps_app", name))
+        async with await open_keeps(used, embedder=shared) as keeps:
+            assert (await keeps.memory(Scope(tenant, "alice")).list()).items
+            assert await keeps.service(service.FreezeService).all() == []
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == [], "the database that wrote it removed it"

@@ -253,6 +253,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "users_to_index",
         "users_with_other_models",
         "void_answers",
+        "bundle_origin",
         "carried_tables",
         "carry_load",
         "carry_tables",

@@ -15,7 +15,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from keeps.base.telemetry.logs import log
 from keeps.operate.freezing.store import QUERIES
+from keeps.operate.freezing.stores import BundleStore
 from keeps.sources.databases.sealing import KeyRing, Sealed
 from keeps.store.db.frozen import FrozenTenant
 from keeps.store.db.session import Database, Row
@@ -27,11 +29,11 @@ KEY_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An opened entry, with the key of its bundle. `digest` is that of the rows."""
+    """An opened entry, with the key of its bundle. `origin`: the database that wrote the bundle."""
 
     tenant: FrozenTenant
     key: bytes
-    digest: bytes | None
+    origin: str
 
 
 class FrozenDirectory:
@@ -45,6 +47,18 @@ class FrozenDirectory:
         """Return the entry of a tenant in a cell. Raises UnavailableError if no key opens it."""
         rows = await (await self._database.cells.get(cell)).privileged_read(QUERIES["entry"], tenant_id)
         return self._opened(cell, rows[0]) if rows else None
+
+    async def origin(self, cell: str) -> str:
+        """Return the name of a cell's database for its bundles."""
+        (row,) = await (await self._database.cells.get(cell)).privileged_read(QUERIES["origin"])
+        return row["origin"]
+
+    async def remove(self, entry: Entry, store: BundleStore) -> None:
+        """Remove a bundle, unless another database wrote it: this one is a copy, and the other may need the bundle."""
+        if entry.origin == await self.origin(entry.tenant.cell):
+            await store.remove(entry.tenant.bundle)
+        else:
+            log().warning("a bundle of another database stays in the store", bundle=entry.tenant.bundle)
 
     async def find(self, tenant_id: str) -> Entry | None:
         """Return the entry of a tenant, in the cell that it is in."""
@@ -108,7 +122,7 @@ class FrozenDirectory:
             raise UnavailableError(
                 f"the entry of the bundle {row['bundle']} cannot be opened: {error.detail}"
             ) from None
-        return Entry(_tenant(cell, row, about), bytes.fromhex(about["key"]), row.get("digest"))
+        return Entry(_tenant(cell, row, about), bytes.fromhex(about["key"]), about["origin"])
 
 
 def new_bundle(tenant_hash: bytes) -> str:

@@ -73,7 +73,8 @@ class Freezer:
         scope = Scope(tenant_id, FREEZER)
         bundle = new_bundle(_hash(tenant_id))
         key = secrets.token_bytes(32)
-        sealed = self._directory.seal(bundle, {"tenant_id": tenant_id, "key": key.hex()})
+        origin = await self._directory.origin(cell)
+        sealed = self._directory.seal(bundle, {"tenant_id": tenant_id, "key": key.hex(), "origin": origin})
         async with self._database.carrying(scope, cell) as tx:
             row = await tx.fetch_row(QUERIES["begin"], bundle, sealed.data, sealed.key_id)
         if row is None or not row["begun"]:
@@ -123,7 +124,8 @@ class Freezer:
         if read != contents:
             raise UnavailableError(f"the bundle {bundle} differs from what was written; nothing was removed")
         self._told("verified")
-        sealed = self._directory.seal(bundle, about.entry(tx.scope.tenant_id, key, contents))
+        origin = await self._directory.origin(tx.cell)
+        sealed = self._directory.seal(bundle, about.entry(tx.scope.tenant_id, key, origin, contents))
         sealed_keys = self._directory.seal_keys(bundle, about.keys)
         row = await tx.fetch_row(
             QUERIES["end"],
@@ -188,11 +190,12 @@ class _About:
         used_on = self._tenant.get("used_on")
         return used_on is not None and date.fromisoformat(used_on) >= moment.date()
 
-    def entry(self, tenant_id: str, key: bytes, contents: Contents) -> Mapping[str, Any]:
+    def entry(self, tenant_id: str, key: bytes, origin: str, contents: Contents) -> Mapping[str, Any]:
         tenant = self._tenant
         return {
             "tenant_id": tenant_id,
             "key": key.hex(),
+            "origin": origin,
             "tenant": {
                 "users": contents.rows["users"],
                 "memories": int(tenant["memory_count"] or 0),

@@ -4,6 +4,9 @@
 -- The tables with rows of the tenant, each after those that it refers to.
 SELECT name, columns FROM keeps.carry_tables() WITH ORDINALITY AS each(name, columns, place) ORDER BY place
 
+-- name: origin
+SELECT keeps.bundle_origin() AS origin
+
 -- name: begin
 SELECT keeps.freeze_begin($1, $2, $3) AS begun
 

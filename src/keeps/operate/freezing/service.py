@@ -218,7 +218,9 @@ class FreezeService:
             row = await tx.fetch_row(QUERIES["erase"], tenant.bundle)
             if row is None or not row["erased"]:
                 raise ConflictError(f"tenant {tenant.tenant_id} is being thawed; try again")
-            await store_of(self._settings).remove(tenant.bundle)
+            entry = await self._directory.entry(scope.tenant_id, tenant.cell)
+            if entry is not None:  # This statement is outside of the transaction, which has not removed it yet.
+                await self._directory.remove(entry, store_of(self._settings))
 
     async def clear(self, tenant_id: str) -> None:
         """Remove a bundle that an interrupted freeze or thaw has left of a tenant whose rows are here."""
@@ -234,7 +236,7 @@ class FreezeService:
             row = await tx.fetch_row(QUERIES["forget"], tenant.bundle)
             if row is None or not row["forgotten"]:
                 raise ConflictError(f"another process freezes or thaws tenant {tenant.tenant_id}; try again later")
-            await store_of(self._settings).remove(tenant.bundle)
+            await self._directory.remove(entry, store_of(self._settings))
 
     async def _clear_quietly(self, tenant_id: str) -> None:
         try:

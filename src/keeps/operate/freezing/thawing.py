@@ -124,7 +124,7 @@ class Thawer:
             await (await self._database.cells.get(cell)).privileged_read(QUERIES["retire"], row["before"])
 
     async def _clear(self, entry: Entry, store: BundleStore) -> None:
-        await store.remove(entry.tenant.bundle)
+        await self._directory.remove(entry, store)
         self._told("removed")
         async with self._database.carrying(Scope(str(entry.tenant.tenant_id), FREEZER), entry.tenant.cell) as tx:
             await tx.fetch_row(QUERIES["forget"], entry.tenant.bundle)

@@ -2578,6 +2578,21 @@ BEGIN
 END
 $$;
 
+-- This database, as its bundles name it. A copy of it, such as a restored one, has another timeline or name.
+CREATE OR REPLACE FUNCTION keeps.bundle_origin() RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    cluster text := '';
+BEGIN
+    BEGIN
+        SELECT system_identifier::text INTO cluster FROM pg_control_system();
+    EXCEPTION WHEN insufficient_privilege THEN
+        NULL;
+    END;
+    RETURN concat_ws(' ', cluster, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8), current_database());
+END
+$$;
+
 -- Those of them that have rows of the current tenant.
 CREATE OR REPLACE FUNCTION keeps.carry_tables() RETURNS TABLE (name text, columns text[])
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$

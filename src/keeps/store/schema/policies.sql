@@ -320,7 +320,8 @@ GRANT EXECUTE ON FUNCTION keeps.take_due_jobs(timestamptz, integer), keeps.decla
 GRANT EXECUTE ON FUNCTION keeps.elsewhere(text), keeps.take_turn(text), keeps.place_tenant(text), keeps.list_cells(),
     keeps.tenants_elsewhere(), keeps.reached(text), keeps.has_placements() TO keeps_app;
 -- Of frozen tenants: the entry of a tenant that the caller names, and its rows while it is frozen or thawed.
-GRANT EXECUTE ON FUNCTION keeps.carry_tables(), keeps.freeze_lock(), keeps.freeze_begin(text, bytea, text),
+GRANT EXECUTE ON FUNCTION keeps.carry_tables(), keeps.bundle_origin(),
+    keeps.freeze_lock(), keeps.freeze_begin(text, bytea, text),
     keeps.carry_open(text, text[], integer), keeps.carry_next(integer), keeps.freeze_end(text, bytea, bigint, bigint, bytea[], bytea,
     bytea, text), keeps.thaw_lock(), keeps.carry_load(text, text[], text), keeps.thaw_loaded(), keeps.thaw_end(date),
     keeps.retirement_due(),
