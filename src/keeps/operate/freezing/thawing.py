@@ -60,7 +60,7 @@ class Thawer:
         while (entry := await self._directory.entry(tenant_id, cell)) is not None:
             match entry.tenant.state:
                 case "frozen":
-                    if not await self._load(entry, store):
+                    if await self._is_busy(entry) or not await self._load(entry, store):
                         await asyncio.sleep(BUSY_SECONDS)
                 case "loaded":
                     await self._open(tenant_id, cell)
@@ -69,6 +69,12 @@ class Thawer:
                     return
                 case "freezing":
                     return
+
+    async def _is_busy(self, entry: Entry) -> bool:
+        """Return whether another process thaws the tenant now, before its bundle is fetched in vain."""
+        async with self._database.carrying(Scope(str(entry.tenant.tenant_id), FREEZER), entry.tenant.cell) as tx:
+            locked = await tx.fetch_row(QUERIES["thaw_lock"])
+        return locked is None or locked["state"] == "busy"
 
     async def _load(self, entry: Entry, store: BundleStore) -> bool:
         """Insert the rows of a bundle. Return False if another process does."""
