@@ -5162,6 +5162,11 @@ export interface components {
             created_at: string;
             /** @default main */
             cell?: string;
+            /**
+             * @default active
+             * @enum {string}
+             */
+            state?: "active" | "frozen";
         };
         /** @description A stored tool. `score`: set in a search. */
         Tool: {

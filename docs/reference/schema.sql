@@ -537,7 +537,7 @@ CREATE INDEX memories_shared ON keeps.memories USING btree (tenant_id, created_a
 CREATE INDEX memories_standing ON keeps.memories USING btree (tenant_id, user_id, kind, importance DESC, created_at, memory_id) WHERE (((importance >= (0.7)::double precision) OR (kind = 'procedural'::text)) AND (deleted_at IS NULL) AND (superseded_by IS NULL) AND (archived_at IS NULL) AND (expires_at IS NULL) AND (valid_to IS NULL));
 
 ALTER TABLE ONLY keeps.memories
-    ADD CONSTRAINT memories_successor_exists FOREIGN KEY (tenant_id, superseded_by, user_id) REFERENCES keeps.memories(tenant_id, memory_id, user_id) ON DELETE CASCADE;
+    ADD CONSTRAINT memories_successor_exists FOREIGN KEY (tenant_id, superseded_by, user_id) REFERENCES keeps.memories(tenant_id, memory_id, user_id) ON DELETE CASCADE DEFERRABLE;
 
 ALTER TABLE ONLY keeps.memories
     ADD CONSTRAINT memories_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users(tenant_id, user_id) ON DELETE CASCADE;
@@ -788,7 +788,7 @@ CREATE INDEX plans_by_session ON keeps.plans USING btree (tenant_id, user_id, se
 CREATE INDEX plans_by_time ON keeps.plans USING btree (tenant_id, user_id, created_at DESC, plan_id DESC);
 
 ALTER TABLE ONLY keeps.plans
-    ADD CONSTRAINT plans_parent_exists FOREIGN KEY (tenant_id, user_id, parent_plan_id) REFERENCES keeps.plans(tenant_id, user_id, plan_id) ON DELETE CASCADE;
+    ADD CONSTRAINT plans_parent_exists FOREIGN KEY (tenant_id, user_id, parent_plan_id) REFERENCES keeps.plans(tenant_id, user_id, plan_id) ON DELETE CASCADE DEFERRABLE;
 
 ALTER TABLE ONLY keeps.plans
     ADD CONSTRAINT plans_session_exists FOREIGN KEY (tenant_id, user_id, session_id) REFERENCES keeps.sessions(tenant_id, user_id, session_id) ON DELETE SET NULL (session_id);
@@ -1116,7 +1116,7 @@ CREATE TABLE keeps.tenants (
     retired_until timestamp with time zone,
     state_bytes bigint DEFAULT 0 NOT NULL,
     chain_hash bytea,
-    jobs_rest boolean DEFAULT false NOT NULL,
+    used_on date,
     CONSTRAINT tenants_id_length CHECK (((char_length(tenant_id) >= 1) AND (char_length(tenant_id) <= 64))),
     CONSTRAINT tenants_max_bytes_positive CHECK ((max_bytes >= 0)),
     CONSTRAINT tenants_max_memories_positive CHECK ((max_memories >= 0))
@@ -1127,7 +1127,7 @@ COMMENT ON TABLE keeps.tenants IS 'Local replica of the identity service. last_s
 
 COMMENT ON COLUMN keeps.tenants.chain_hash IS 'SHA-256 of the newest event, which is the head of the chain. NULL: no event since the chain exists.';
 
-COMMENT ON COLUMN keeps.tenants.jobs_rest IS 'Jobs of the tenant are due later than their period says, since it has no work for them. Its next write wakes them.';
+COMMENT ON COLUMN keeps.tenants.used_on IS 'Day of the last call of the tenant, noted where tenants can be frozen. NULL: not noted yet.';
 
 ALTER TABLE ONLY keeps.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
@@ -1322,6 +1322,43 @@ COMMENT ON TABLE keeps_cells.cells IS 'The PostgreSQLs of this Keeps, where ther
 
 ALTER TABLE ONLY keeps_cells.cells
     ADD CONSTRAINT cells_pkey PRIMARY KEY (name);
+
+CREATE TABLE keeps_cells.frozen (
+    tenant_hash bytea NOT NULL,
+    state text NOT NULL,
+    bundle text NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    frozen_at timestamp with time zone,
+    revision text,
+    held bigint,
+    bytes bigint,
+    digest bytea,
+    loaded_digest bytea,
+    retire_before timestamp with time zone,
+    key_hashes bytea[] DEFAULT '{}'::bytea[] NOT NULL,
+    sealed bytea NOT NULL,
+    sealed_keys bytea,
+    key_id text NOT NULL,
+    CONSTRAINT frozen_hash_length CHECK ((octet_length(tenant_hash) = 32)),
+    CONSTRAINT frozen_state_known CHECK ((state = ANY (ARRAY['freezing'::text, 'frozen'::text, 'loaded'::text, 'thawed'::text])))
+);
+
+COMMENT ON TABLE keeps_cells.frozen IS 'Tenants whose rows are in a bundle outside the database; by the hash of their ids.';
+
+COMMENT ON COLUMN keeps_cells.frozen.state IS 'freezing: the rows are here, and a bundle may exist. frozen: they are in the bundle. loaded: they are here again, and nobody reads them yet. thawed: the bundle has yet to be removed.';
+
+COMMENT ON COLUMN keeps_cells.frozen.digest IS 'SHA-256 over the batches of rows, in their order.';
+
+COMMENT ON COLUMN keeps_cells.frozen.retire_before IS 'Events recorded before were removed of the other tenants meanwhile, and are removed of this one at its thaw.';
+
+COMMENT ON COLUMN keeps_cells.frozen.sealed IS 'The id of the tenant, the key of the bundle and counts, sealed under KEEPS_SECRET_KEYS.';
+
+COMMENT ON COLUMN keeps_cells.frozen.sealed_keys IS 'The API keys of the tenant without their secrets, sealed.';
+
+ALTER TABLE ONLY keeps_cells.frozen
+    ADD CONSTRAINT frozen_pkey PRIMARY KEY (tenant_hash);
+
+CREATE INDEX frozen_by_key ON keeps_cells.frozen USING gin (key_hashes);
 
 CREATE TABLE keeps_cells.placements (
     tenant_hash bytea NOT NULL,

@@ -12,7 +12,8 @@ from keeps.base.clock import Clock, utc_now
 from keeps.base.settings import Settings
 from keeps.base.telemetry.metrics import Metrics
 from keeps.engine import Keeps
-from keeps.memory.jobs.worker import declare_jobs
+from keeps.memory.jobs.worker import Worker, declare_jobs
+from keeps.memory.lifecycle.service import Lifecycle
 from keeps.memory.providers.calls import TIMEOUT_SECONDS
 from keeps.memory.spaces.entering import in_spaces
 from keeps.memory.spaces.service import SpaceService
@@ -22,6 +23,7 @@ from keeps.models.embedder import Embedder
 from keeps.models.reranker import Reranker
 from keeps.operate.backups.making import ShippedServer
 from keeps.operate.cells.opening import CellOpener, ShardOpener
+from keeps.operate.freezing.service import FreezeService
 from keeps.part import ClosingT, Core
 from keeps.parts import PARTS
 from keeps.providers.contract import ProviderFactory
@@ -107,6 +109,9 @@ async def open_keeps(
             part.make(core)
         await core.get(EventService).make_partitions()
         await declare_jobs(database.main, periods)
+        freezing = core.open(FreezeService(database, settings, lambda: core.get(Lifecycle), clock))
+        database.frozen = freezing
+        core.get(Worker).beside.append(freezing.run)
         spaces = core.get(SpaceService)
         handlers = {served.endpoint: in_spaces(spaces, served) for part in PARTS for served in part.endpoints(core)}
         core.stack = stack.pop_all()

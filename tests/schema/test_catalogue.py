@@ -170,7 +170,7 @@ async def test_the_directory_of_cells_is_asked_by_functions_only(raw: asyncpg.Co
         " ORDER BY 1"
     )
     assert [tuple(row.values()) for row in found] == [
-        (name, True, ["{keeps_owner}"], False) for name in ("cells", "placements")
+        (name, True, ["{keeps_owner}"], False) for name in ("cells", "frozen", "placements")
     ]
 
 
@@ -265,6 +265,27 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "users_to_index",
         "users_with_other_models",
         "void_answers",
+        "bundle_origin",
+        "carried_tables",
+        "carry_load",
+        "carry_tables",
+        "carry_next",
+        "carry_open",
+        "find_frozen_key",
+        "freeze_begin",
+        "freeze_end",
+        "freeze_lock",
+        "frozen_erase",
+        "frozen_forget",
+        "frozen_reseal",
+        "frozen_tenant",
+        "list_frozen",
+        "note_use",
+        "retirement_due",
+        "thaw_end",
+        "thaw_loaded",
+        "thaw_lock",
+        "unused_tenants",
         "webhooks_behind",
         "webhooks_due",
     }

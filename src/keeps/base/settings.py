@@ -15,6 +15,7 @@ from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from keeps.base.budgets import Budget, Price, parse_budgets, parse_prices
 from keeps_client.errors import ValidationFailedError
@@ -34,7 +35,8 @@ OTHER_VARIABLES = frozenset(
 """Other environment variables, which the client, the commands and the tests read."""
 SECRETS = (
     "database_url read_database_url worker_database_url router_shards redis_url jwt_secret secret_keys signing_key"
-    " llm_api_key embedding_api_key openai_api_key token admin_url cell_admins owner_password app_password".split()
+    " frozen_store_key llm_api_key embedding_api_key openai_api_key token admin_url cell_admins owner_password"
+    " app_password".split()
 )
 """Settings that a file may hold, named by the variable with `_FILE` at its end."""
 ABOUT = {
@@ -74,6 +76,11 @@ ABOUT = {
     "secret_keys": "keys that encrypt the credentials of [databases](../databases.md) and cookies of the console",
     "signing_key": "private key that signs [certificates of erasures](../proof.md#certificates-of-erasures); without"
     " it, one is made in the home of the embedded database",
+    "frozen_store": "where the bundles of [frozen tenants](../freezing.md) are kept: `file:///folder`, or"
+    " `s3://bucket/folder?region=…&endpoint=https://…`",
+    "frozen_store_key": "credentials for an S3-compatible store of bundles: `ACCESS_KEY_ID:SECRET`",
+    "freeze_after_days": "days without a call after which the worker [freezes](../freezing.md) a tenant; never"
+    " if not set",
     "databases_allow": "private networks, hosts and folders with databases that may be queried",
     "host": "address that `keeps serve` listens on",
     "port": "port that `keeps serve` listens on",
@@ -150,6 +157,9 @@ class Settings:
     markdown_folder: Path | None = None
     secret_keys: tuple[str, ...] = ()
     signing_key: str | None = None
+    frozen_store: str | None = None
+    frozen_store_key: str | None = None
+    freeze_after_days: int | None = None
     databases_allow: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8765
@@ -236,6 +246,8 @@ def load_settings(
         )
     _check_router(values)
     _check_prices(values)
+    if "freeze_after_days" in values and not {"frozen_store", "secret_keys"} <= values.keys():
+        raise ValidationFailedError("KEEPS_FREEZE_AFTER_DAYS needs KEEPS_FROZEN_STORE and KEEPS_SECRET_KEYS")
     if "embedding_base_url" not in values:  # Send the LLM's key to the LLM's address only.
         values["embedding_base_url"] = values.get("llm_base_url")
         values.setdefault("embedding_api_key", values.get("llm_api_key"))
@@ -255,6 +267,10 @@ def _check_router(values: Mapping[str, Any]) -> None:
             raise ValidationFailedError(
                 f"KEEPS_{name.upper()} does not go with KEEPS_ROUTER: KEEPS_ROUTER_SHARDS has the direct addresses"
             )
+    if "frozen_store" in values:
+        raise ValidationFailedError(
+            "KEEPS_FROZEN_STORE does not go with KEEPS_ROUTER: tenants of shards are not frozen"
+        )
 
 
 def _check_prices(values: Mapping[str, Any]) -> None:
@@ -391,6 +407,16 @@ def _web_address(name: str, value: str) -> str:
     return value.rstrip("/")
 
 
+def _frozen_store(name: str, value: str) -> str:
+    parts = urlsplit(value)
+    folder = parts.scheme == "file" and not parts.netloc and parts.path.startswith("/") and len(parts.path) > 1
+    if not folder and not (parts.scheme == "s3" and parts.netloc):
+        raise ValidationFailedError(
+            f"{name} is {value!r}; write file:///folder or s3://bucket/folder?region=eu-central-1&endpoint=https://host"
+        )
+    return value
+
+
 def _postgres_list(name: str, value: str) -> tuple[str, ...]:
     return tuple(_postgres(name, url) for url in value.split())
 
@@ -469,6 +495,8 @@ _READERS: Mapping[str, Callable[[str, str], object]] = {
     "markdown_folder": _path,
     "secret_keys": _list,
     "databases_allow": _list,
+    "frozen_store": _frozen_store,
+    "freeze_after_days": partial(_whole, most=36_500),
     "port": partial(_whole, most=65_535),
     "auth": partial(_one_of, known=AuthMode),
     "cors_origins": _list,

@@ -96,6 +96,8 @@ class TenantInfo(Wire):
     created_at: datetime
     cell: str = "main"
     """The cell that has its rows, if there are several PostgreSQL servers."""
+    state: Literal["active", "frozen"] = "active"
+    """`frozen`: its rows are in a bundle outside the database until its next call; numbers are of that time."""
 
 
 class Quota(Wire):

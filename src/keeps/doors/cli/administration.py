@@ -138,9 +138,18 @@ async def list_tenants(memory: Memory) -> Answer:
         if len(page) < PAGE:
             break
     several_cells = len({tenant.cell for tenant in listed}) > 1
+    some_frozen = any(tenant.state == "frozen" for tenant in listed)
     return table(
         listed,
-        ["tenant", "users", "memories", "bytes", "limit", *(["cell"] if several_cells else [])],
+        [
+            "tenant",
+            "users",
+            "memories",
+            "bytes",
+            "limit",
+            *(["cell"] if several_cells else []),
+            *(["state"] if some_frozen else []),
+        ],
         lambda tenant: (
             tenant.tenant_id,
             f"{tenant.users:,}",
@@ -148,6 +157,7 @@ async def list_tenants(memory: Memory) -> Answer:
             f"{tenant.bytes:,}",
             _limits(tenant),
             *([tenant.cell] if several_cells else []),
+            *([tenant.state] if some_frozen else []),
         ),
     )
 

@@ -261,7 +261,7 @@ async def _database(settings: Settings) -> list[Check]:
         version = await keeps.server_version()
         citus = await has_citus(keeps.database.main)
         results = [*await _providers(keeps), *await _asked_databases(keeps)]
-        cells = [*await _standbys(keeps), *await _deaf(keeps), *await _cells(keeps, settings)]
+        cells = [*await _standbys(keeps), *await _deaf(keeps), *await _cells(keeps, settings), *await _frozen(keeps)]
     except KeepsError as error:
         return [Check("database", "failed", error.detail)]
     finally:
@@ -388,6 +388,38 @@ async def _shards(shards: Shards, engine: str) -> list[Check]:
     except KeepsError as error:
         return [*checks, Check("router", "failed", error.detail)]
     checks.append(Check("router", "ok", f"{engine} leads tenants to their shards: {', '.join(shards.names)}"))
+    return checks
+
+
+async def _frozen(keeps: Keeps) -> list[Check]:
+    """Check the bundles of frozen tenants, if there are some."""
+    from keeps.operate.freezing.service import FreezeService
+
+    try:
+        entries = await keeps.service(FreezeService).all(check=True)
+    except KeepsError as error:
+        return [Check("frozen", "failed", error.detail)]
+    checks: list[Check] = []
+    for entry in entries:
+        name = entry.tenant_id or entry.tenant_hash
+        if entry.problem:
+            checks.append(Check("frozen", "failed", f"{name}: {entry.problem}; it stays frozen, others are unaffected"))
+        elif entry.state == "freezing":
+            checks.append(
+                Check(
+                    "frozen",
+                    "note",
+                    f"{name}: a freeze runs or was interrupted; `keeps tenants freeze {name}` finishes it",
+                )
+            )
+        elif entry.state != "frozen":
+            checks.append(
+                Check(
+                    "frozen", "note", f"{name}: a thaw runs or was interrupted; `keeps tenants thaw {name}` finishes it"
+                )
+            )
+    if entries and not checks:
+        checks.append(Check("frozen", "ok", f"{counted(len(entries), 'frozen tenant')}, each with its bundle"))
     return checks
 
 

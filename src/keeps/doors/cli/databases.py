@@ -14,6 +14,7 @@ from keeps.doors.cli.command import Answer, command, group, lines, print_table
 from keeps.doors.cli.context import Target, err, out
 from keeps.doors.cli.parsers import check_question
 from keeps.memory.transfer.erasure import TenantService
+from keeps.operate.freezing.service import FreezeService
 from keeps.sources.databases.service import DatabaseService
 from keeps_client.errors import ValidationFailedError
 
@@ -135,7 +136,11 @@ async def rotate(target: Target) -> Answer:
                 sealed += await keeps.service(DatabaseService).rotate(replace(target.scope, tenant_id=tenant.tenant_id))
             tenants += len(page)
             after = page[-1].tenant_id
-    return Answer({"sealed": sealed, "tenants": tenants}, f"re-encrypted {sealed} credentials in {tenants} tenants")
+        frozen = await keeps.service(FreezeService).reseal()
+    text = f"re-encrypted {sealed} credentials in {tenants} tenants"
+    if frozen:
+        text += f", and the keys of {frozen} frozen tenants"
+    return Answer({"sealed": sealed, "tenants": tenants, "frozen": frozen}, text)
 
 
 def _info_lines(info: DatabaseInfo) -> str:

@@ -94,7 +94,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "backup": ("backups", "Backups of the embedded database."),
     },
     "Administer": {
-        "tenants": ("cells", "Tenants: list, users, quota, erase."),
+        "tenants": ("freezing", "Tenants: list, users, quota, erase, move, freeze."),
         "keys": ("administration", "API keys of a tenant: create, list, revoke."),
         "token": ("serving", "Create a development token, signed with KEEPS_JWT_SECRET."),
         "certificates": ("proof", "Certificates of erasures: verify, key."),

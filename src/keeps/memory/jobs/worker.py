@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Any, get_args
 from keeps.base.clock import Clock
 from keeps.base.telemetry.logs import log
 from keeps.memory.lifecycle.service import Lifecycle
+from keeps.store.db.frozen import FrozenError
 from keeps.store.db.session import Cell, Connection, Database
 from keeps.store.db.statements import Statements
+from keeps.store.db.transaction import leaving_frozen
 from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.models import HeldJob, QueueStatus
 from keeps_client.models.operations import JobName
@@ -83,6 +85,8 @@ class Worker:
         self._queuers: dict[str, Any] = {}
         self._task: asyncio.Task[None] | None = None
         self._closing = False
+        self.beside: list[Callable[[], Awaitable[None]]] = []
+        """Work without a queue that runs as long as the worker."""
         self.done = 0
         """Number of jobs that this worker has run."""
 
@@ -107,6 +111,7 @@ class Worker:
         logging.getLogger("pgqueuer").setLevel(logging.CRITICAL)  # Its relevant messages are logged here, as JSON.
         await asyncio.to_thread(import_module, "pgqueuer")  # Loading it takes a fifth of a second.
         serving: dict[Cell, asyncio.Task[None]] = {}
+        beside = [asyncio.ensure_future(work()) for work in self.beside]
         try:
             while not self._closing:
                 try:
@@ -121,9 +126,10 @@ class Worker:
                     serving[cell] = asyncio.get_running_loop().create_task(self._serve(cell))
                 await asyncio.wait(serving.values(), timeout=LOOK_SECONDS)
         finally:
-            for each in serving.values():
+            tasks = [*serving.values(), *beside]
+            for each in tasks:
                 each.cancel()
-            await asyncio.gather(*serving.values(), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, cell: Cell) -> None:
         while not self._closing:
@@ -180,9 +186,10 @@ class Worker:
         seconds = SHORT_SLICE_SECONDS if self._running[tenant_id] else SLICE_SECONDS
         self._running[tenant_id] += 1
         try:
-            await self._lifecycle.run(tenant_id, job, seconds=seconds)
-        except NotFoundError:
-            return  # The tenant was erased meanwhile.
+            with leaving_frozen():
+                await self._lifecycle.run(tenant_id, job, seconds=seconds)
+        except (NotFoundError, FrozenError):
+            return  # The tenant was erased or frozen meanwhile.
         except KeepsError as error:
             log().warning("job failed", job=job, tenant_id=tenant_id, error=error.code, attempt=queued.attempts)
             raise

@@ -13,7 +13,8 @@ from keeps.base.scope import Scope
 from keeps.memory.providers.service import ProviderService
 from keeps.memory.transfer.certificates import CertificateSigner, Place, erasure_statement
 from keeps.memory.transfer.erased import ErasureNotes
-from keeps.store.db.session import Database, Tx
+from keeps.store.db.frozen import FrozenError
+from keeps.store.db.session import Database, Tx, taking_long
 from keeps.store.db.statements import Statements
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import ErasureReceipt, Quota, TenantInfo
@@ -45,6 +46,7 @@ class TenantService:
         """Erase everything that a user of the scope's tenant owns, also in the log. Raises NotFoundError."""
         target = Scope(scope.tenant_id, user_id)
         await self._check_left_over(target.tenant_id)
+        await self._thaw(scope)
         await self._noted("begin", target.tenant_id, user_id)
         removed, left = await self._providers.erase(target)
         receipt, place = await self._erase(target, user_id)
@@ -57,6 +59,8 @@ class TenantService:
         """Erase the scope's tenant: every row of every user, its log and its keys. Raises NotFoundError."""
         await self._check_left_over(scope.tenant_id)
         await self._noted("begin", scope.tenant_id)
+        if (receipt := await self._erase_frozen(scope)) is not None:
+            return receipt
         async with self._database.scoped(scope) as tx:
             users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
         removed, left = Counter[str](), Counter[str]()
@@ -71,6 +75,34 @@ class TenantService:
         if self._cache is not None:
             await self._cache.drop(tenant_keys(scope.tenant_id), all_below=True)
         return await self._certified(_with_providers(receipt, removed, left), place)
+
+    async def _thaw(self, scope: Scope) -> None:
+        """Thaw the tenant if it is frozen, however long that takes, and remove bundles that hold earlier rows of it."""
+        if self._database.frozen is None:
+            return
+        with taking_long():
+            async with self._database.scoped(scope):
+                pass
+        await self._database.frozen.clear(scope.tenant_id)
+
+    async def _erase_frozen(self, scope: Scope) -> ErasureReceipt | None:
+        """Erase a frozen tenant without its rows, if they cannot be brought back; None once they are here.
+
+        They are brought back first, because other providers erase by the users that they name.
+        """
+        frozen = None if self._database.frozen is None else await self._database.frozen.find(scope.tenant_id)
+        try:
+            await self._thaw(scope)
+        except FrozenError:
+            if frozen is None or self._database.frozen is None:
+                raise
+        else:
+            return None
+        await self._database.frozen.erase(frozen)
+        await self._noted("done", scope.tenant_id)
+        self._erased(scope.tenant_id)
+        place = Place(frozen.cell, None, None, frozen.log.get("sequence"), frozen.log.get("hash"))
+        return await self._certified(self._receipt(scope, None, dict(frozen.rows), {}, 0), place)
 
     async def _certified(self, receipt: ErasureReceipt, place: Place) -> ErasureReceipt:
         """Return the receipt with a signed statement of it, where there is a key to sign with."""
@@ -122,10 +154,15 @@ class TenantService:
             notes = ErasureNotes(server.home, self._clock)
             await asyncio.to_thread(notes.begin if state == "begin" else notes.done, *what)
 
-    async def page(self, after: str, limit: int) -> list[TenantInfo]:
-        """Return tenants by id, with their usage. For operators."""
+    async def page(self, after: str, limit: int, *, frozen: bool = False) -> list[TenantInfo]:
+        """Return tenants by id, with their usage. For operators. `frozen`: include frozen tenants."""
         found = await self._database.cells.everywhere(QUERIES["tenants_list"], after, limit)
         infos = [TenantInfo(cell=cell, **dict(row)) for cell, rows in found.items() for row in rows]
+        if frozen and self._database.frozen is not None:
+            infos += [
+                TenantInfo(tenant_id=str(each.tenant_id), cell=each.cell, state="frozen", **each.tenant)
+                for each in await self._database.frozen.page(after, limit)
+            ]
         return sorted(infos, key=lambda each: each.tenant_id)[:limit]
 
     async def find_users(self, scope: Scope, beginning: str, limit: int) -> list[str]:

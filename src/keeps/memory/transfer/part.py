@@ -54,7 +54,7 @@ def endpoints(core: Core) -> tuple[EndpointHandler, ...]:
         serves(api.ERASE_TENANT_USER, erase_tenant_user),
         serves(api.ERASE_TENANT, erase_tenant),
         serves(api.LIST_TENANT_USERS, list_users),
-        serves(api.LIST_TENANTS, lambda _, p, __: tenants.page(p.after, p.limit)),
+        serves(api.LIST_TENANTS, lambda _, p, __: tenants.page(p.after, p.limit, frozen=True)),
         serves(api.SET_QUOTA, lambda _, p, b: tenants.set_quota(p.tenant_id, b)),
     )
 

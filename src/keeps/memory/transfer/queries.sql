@@ -35,7 +35,7 @@ SELECT current_database() AS database, host(inet_server_addr()) || ':' || inet_s
 FROM keeps.tenants WHERE tenant_id = $1
 
 -- name: tenants_list
--- reads: TenantInfo without cell
+-- reads: TenantInfo without cell, state
 SELECT tenant_id, users, memories, bytes, max_memories, max_bytes, created_at FROM keeps.list_tenants($1, $2)
 
 -- name: tenant_quota

@@ -31,6 +31,7 @@ QUERIES = Statements("keeps.operate.backups")
 CLOCKS = timedelta(seconds=5)
 """Margin before the restored moment within which erasures are repeated, too."""
 WAL = "wal-restore"
+MOST_FROZEN = 1_000_000
 _ASKED = (
     "restore_command",
     "recovery_target",
@@ -225,7 +226,8 @@ async def _erase_again(
     keeps: Keeps, salt: str, gone: frozenset[str], tenants: list[str], users: list[tuple[str, str]]
 ) -> int:
     count = 0
-    for tenant in tenants:
+    frozen = [] if keeps.database.frozen is None else await keeps.database.frozen.page("", MOST_FROZEN)
+    for tenant in [*tenants, *(str(entry.tenant_id) for entry in frozen)]:
         if hashed(salt, tenant) in gone:
             await keeps.service(TenantService).erase_tenant(Scope(tenant))
             count += 1

@@ -37,6 +37,14 @@ UPDATE keeps_cells.cells SET weight = $2 WHERE name = $1 RETURNING name
 WITH gone AS (DELETE FROM keeps_cells.placements WHERE cell = $1)
 DELETE FROM keeps_cells.cells WHERE name = $1 RETURNING name
 
+-- name: frozen_hashes
+-- As keeps_app, of any cell: the frozen tenants that are there.
+SELECT tenant_hash FROM keeps.list_frozen($1, 1000)
+
+-- name: place_frozen
+-- Frozen tenants are in another cell, unless the directory says otherwise.
+INSERT INTO keeps_cells.placements (tenant_hash, cell) SELECT unnest($2::bytea[]), $1 ON CONFLICT DO NOTHING
+
 -- name: placed
 SELECT cell, arriving FROM keeps_cells.placements WHERE tenant_hash = keeps.tenant_hash($1)
 

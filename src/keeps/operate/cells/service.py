@@ -117,12 +117,12 @@ class CellService:
         async with administered(self.place(MAIN).url) as main:
             if admin_url is not None:
                 url = await self._prepare(name, admin_url)
-            tenants = await self._admit(name, url, home)
+            tenants, frozen = await self._admit(name, url, home)
             address = str(home) if home is not None else str(url)
             sealed = self._ring.seal(address, bound_to(name))
             existing = {row["name"] for row in await main.fetch(QUERIES["cells"].text)}
             (placed,) = await main.fetch(QUERIES["placed_in"].text, name)
-            if name in existing and placed["tenants"] and not tenants:
+            if name in existing and placed["tenants"] and not tenants and not frozen:
                 raise ConflictError(
                     f"the directory has tenants in the cell {name}, and this database has none: it is not that cell"
                 )
@@ -131,6 +131,7 @@ class CellService:
             try:
                 for tenant_id in tenants:
                     await _claim(main, tenant_id, name)
+                await main.execute(QUERIES["place_frozen"].text, name, frozen)
                 await main.execute(QUERIES["cell_put"].text, name, sealed.data, sealed.key_id, weight)
             except BaseException:
                 if name not in existing:
@@ -153,13 +154,14 @@ class CellService:
             )
         return url
 
-    async def _admit(self, name: str, url: str | None, home: Path | None) -> list[str]:
-        """Check that a database may be a cell, and return its tenants.
+    async def _admit(self, name: str, url: str | None, home: Path | None) -> tuple[list[str], list[bytes]]:
+        """Check that a database may be a cell, and return its tenants, and the hashes of its frozen ones.
 
         It must isolate tenants, be no other cell, and have no tenant that exists here.
         """
         server = None if home is None else await EmbeddedPostgres.open(home)
         tenants: list[str] = []
+        frozen: list[bytes] = []
         try:
             cell = Cell(name, await open_pool(server.app_url if server else str(url), size=1))
             try:
@@ -171,6 +173,12 @@ class CellService:
                         raise ConflictError(f"this database is already the cell {other.name}")
                 if await cell.privileged_read(QUERIES["cells"]):
                     raise ConflictError("this database has its own cells; remove them first")
+                frozen = await _frozen(cell)
+                if frozen and name not in self._database.cells.names:
+                    raise ConflictError(
+                        f"this database has {len(frozen):,} frozen tenants; bring them back first, with"
+                        " `keeps tenants thaw`"
+                    )
                 (been,) = await cell.privileged_read(QUERIES["has_placements"])
                 if been["has"] and name not in self._database.cells.names:
                     raise ConflictError(
@@ -187,7 +195,7 @@ class CellService:
         finally:
             if server is not None:
                 await server.close()
-        return tenants
+        return tenants, frozen
 
     async def _is_in_main(self, tenant_id: str) -> bool:
         rows = await self._database.main.privileged_read(QUERIES["tenant_there"], tenant_id)
@@ -219,6 +227,11 @@ class CellService:
         busy = ConflictError(f"the cell {name} has tenants or gets new ones; run `keeps cells drain {name}` first")
         if [tenant async for tenant in _tenants(cell)]:
             raise busy
+        if frozen := await _frozen(cell):
+            raise ConflictError(
+                f"the cell {name} has {len(frozen):,} frozen tenants; see `keeps tenants frozen`. Thaw and move"
+                " them, or erase them"
+            )
         async with administered(self.place(MAIN).url) as main, administered(self.place(name).url) as there:
             gone = await there.fetch(QUERIES["forwarded"].text)
             async with at_once(main):
@@ -302,7 +315,7 @@ class CellService:
                 " move`"
             )
         keys = {sharding_key(tenant_id): MAIN for tenant_id in await self.tenants(MAIN)}
-        async with administered(self._place(MAIN).url) as main:
+        async with administered(self.place(MAIN).url) as main:
             rows = await main.fetch(QUERIES["placements"].text)
             weights = {row["name"]: row["weight"] for row in await main.fetch(QUERIES["cells"].text)} or {MAIN: 1}
         keys |= {row["key"]: row["cell"] for row in rows}
@@ -328,6 +341,8 @@ class CellService:
         await self._database.cells.read(again=True)
         if target not in self._database.cells.names:
             raise NotFoundError(f"no cell {target!r}; see `keeps cells list`")
+        if self._database.frozen is not None and await self._database.frozen.find(tenant_id) is not None:
+            raise ConflictError(f"tenant {tenant_id} is frozen; run `keeps tenants thaw {tenant_id}`, then move it")
         trail = await self._database.cells.trail(tenant_id)
         if trail[-1] in trail[:-1]:
             if dry_run:
@@ -389,6 +404,13 @@ async def _claim(main: Connection, tenant_id: str, name: str) -> None:
         if await main.fetch(QUERIES["tenant_there"].text, tenant_id):
             raise ConflictError(f"tenant {tenant_id} is in this database and in the cell {MAIN}; move one")
         await main.execute(QUERIES["place"].text, tenant_id, name, SETTLED)
+
+
+async def _frozen(cell: Cell) -> list[bytes]:
+    hashes: list[bytes] = []
+    while rows := await cell.privileged_read(QUERIES["frozen_hashes"], hashes[-1] if hashes else b""):
+        hashes += [row["tenant_hash"] for row in rows]
+    return hashes
 
 
 async def _tenants(cell: Cell) -> AsyncGenerator[str]:

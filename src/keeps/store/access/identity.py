@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from cachetools import LRUCache, TTLCache
 
@@ -20,7 +21,7 @@ from keeps.store.access.keys import PREFIX, hash_of
 from keeps.store.access.limits import grant_of
 from keeps.store.access.roles import known_roles
 from keeps.store.access.tokens import EndedCredentialError, Tokens
-from keeps.store.db.session import Database, Row
+from keeps.store.db.session import Database
 from keeps_client.errors import ForbiddenError, UnauthenticatedError, ValidationFailedError
 from keeps_client.models import KeyLimits
 from keeps_client.validation import named_space
@@ -42,7 +43,7 @@ class Authenticator:
         self._clock = clock
         self._tokens = tokens
         self._warned = False
-        self._keys: LRUCache[bytes, tuple[float, Row]] = LRUCache(_REMEMBERED)
+        self._keys: LRUCache[bytes, tuple[float, Mapping[str, Any]]] = LRUCache(_REMEMBERED)
         self._unknown: TTLCache[bytes, bool] = TTLCache(_REMEMBERED, KEY_SECONDS)
         """Separate from the valid keys, so that guesses evict none of them."""
 
@@ -99,7 +100,7 @@ class Authenticator:
             self._keys[key_hash] = (-math.inf, row)
         self._unknown.clear()
 
-    async def _row_of(self, key_hash: bytes, lookup: Lookup) -> Row:
+    async def _row_of(self, key_hash: bytes, lookup: Lookup) -> Mapping[str, Any]:
         """Return the key's row, at most KEY_SECONDS old. Raises UnauthenticatedError for an unknown key."""
         now = time.monotonic()
         cached = self._keys.get(key_hash)
@@ -116,7 +117,7 @@ class Authenticator:
             self._unknown[key_hash] = True
         raise UnauthenticatedError(_NO_KEY)
 
-    def _scope_of_key(self, row: Row, headers: Mapping[str, str], some_user: str | None) -> Scope:
+    def _scope_of_key(self, row: Mapping[str, Any], headers: Mapping[str, str], some_user: str | None) -> Scope:
         if row["revoked_at"] is not None or (row["expires_at"] is not None and row["expires_at"] <= self._clock()):
             error = EndedCredentialError(_NO_KEY)
             error.key_id = row["key_id"]

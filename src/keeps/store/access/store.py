@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from keeps.store.db.session import Database, Row, Tx
@@ -46,14 +48,19 @@ def _key(row: Row) -> KeyInfo:
     return KeyInfo(**{name: value for name, value in row.items() if name != "limits"}, limits=limits)
 
 
-async def find(database: Database, key_hash: bytes) -> Row | None:
-    """Return a key's row, or None. Raises UnavailableError when no cell has it and one does not answer."""
+async def find(database: Database, key_hash: bytes) -> Mapping[str, Any] | None:
+    """Return a key's columns, or None. Keys of frozen tenants are in the directory of those.
+
+    Raises UnavailableError when no cell has it and one does not answer.
+    """
     answers = await database.cells.everywhere(QUERIES["key_find"], key_hash, seconds=KEY_SECONDS)
     rows_by_cell = {cell: row for cell, rows in answers.items() for row in rows}
     if len(rows_by_cell) > 1:  # A cell restored to a time before the tenant moved has an old row of the key.
         is_in = (await database.cells.trail(next(iter(rows_by_cell.values()))["tenant_id"]))[-1]
-        return rows_by_cell.get(is_in)
-    row = next(iter(rows_by_cell.values()), None)
+        return dict(rows_by_cell[is_in]) if is_in in rows_by_cell else None
+    row = next((dict(each) for each in rows_by_cell.values()), None)
+    if row is None and database.frozen is not None and (key := await database.frozen.find_key(key_hash)) is not None:
+        return key
     if row is None and len(answers) < len(database.cells.names):
         raise UnavailableError("a part of the database is unavailable, and this key may be in it; try again")
     return row

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from keeps.base.telemetry.logs import log
 from keeps.store.db.cell import Cell, Server
+from keeps.store.db.frozen import FROZEN
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.db.transaction import Row
 from keeps_client.errors import KeepsError, UnavailableError
@@ -116,10 +117,11 @@ class Cells:
     async def trail(self, tenant_id: str, candidate: Cell | None = None) -> list[str]:
         """Return the chain of cells from the main cell to the tenant's, as each cell names the next.
 
-        A repeated cell ends the chain. `candidate` replaces the cell of the same name, whose address may not open.
+        A repeated cell ends the chain; the last cell of a frozen tenant has its entry. `candidate` replaces the cell of
+        the same name, whose address may not open.
         """
         trail = [self.main.name]
-        while (cell := await self._says(trail[-1], tenant_id, candidate)) is not None:
+        while (cell := await self._says(trail[-1], tenant_id, candidate)) not in (None, FROZEN):
             trail.append(cell)
             if cell in trail[:-1]:
                 break

@@ -77,6 +77,8 @@ def translated(error: BaseException) -> KeepsError | None:
             f"the tenant's quota is used up: {error}; nothing was written. Delete memories, or ask the operator for a"
             " higher quota"
         )
+    if code == "KF001":
+        return UnavailableError(f"{error}; nothing was changed")
     if code == "KT001":
         return ValidationFailedError(str(error))
     if isinstance(error, asyncpg.ForeignKeyViolationError) and (constraint_of(error) or "").endswith(

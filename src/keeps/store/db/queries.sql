@@ -33,6 +33,12 @@ SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user'
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('app.acting_user', $5, true), set_config('app.grant', $6, true),
        keeps.take_turn($1) AS elsewhere
 
+-- name: enter_carry
+-- The same for a freeze or a thaw, wherever the tenant is, on one snapshot.
+SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
+       set_config('app.bound_agent', $3, true), set_config('app.traceparent', $4, true),
+       set_config('app.acting_user', $5, true), set_config('app.grant', $6, true), NULL::text AS elsewhere
+
 -- name: enter_user
 SELECT set_config('app.current_user', $1, true), set_config('app.bound_agent', $2, true),
        set_config('app.acting_user', $3, true), set_config('app.grant', $4, true)

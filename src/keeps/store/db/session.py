@@ -27,12 +27,14 @@ from keeps.base.scope import Scope
 from keeps.store.db.answers import Answer
 from keeps.store.db.cell import ACQUIRE_TIMEOUT_SECONDS, MAIN, Cell, Connection, Server
 from keeps.store.db.cells import CellAddress, Cells
+from keeps.store.db.frozen import FROZEN, FrozenError, FrozenTenants
 from keeps.store.db.pool import Pool
 from keeps.store.db.repeats import current_request, known_answer
 from keeps.store.db.shards import Shards
 from keeps.store.db.standbys import Standbys
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.db.transaction import (
+    ENTER_CARRY,
     ENTER_READ,
     ENTER_SNAPSHOT,
     ENTER_WRITE,
@@ -40,6 +42,8 @@ from keeps.store.db.transaction import (
     Tx,
     current_trace,
     forbid_inside_transaction,
+    leaves_frozen,
+    takes_long,
     taking_long,
     traced,
 )
@@ -69,6 +73,20 @@ MOVING_SECONDS = 10.0
 """Seconds that a caller waits for a tenant that each of two cells says is in the other."""
 ROUTES = 200_000
 HOPS = 3
+THAWS = 3
+"""Times that a call has its tenant thawed, which is frozen again at once only if the directory is damaged."""
+
+
+class _FrozenIn(Exception):
+    """The tenant is frozen in this cell."""
+
+    def __init__(self, cell: str) -> None:
+        super().__init__(cell)
+        self.cell = cell
+
+
+def _stays_frozen() -> FrozenError:
+    return FrozenError("this tenant is frozen and its entry is damaged; for the operator: run `keeps doctor`")
 
 
 class Database:
@@ -97,6 +115,8 @@ class Database:
         self._standbys = Standbys(pool, standbys) if standbys else None
         self._routes: LRUCache[str, str] = LRUCache(ROUTES)
         self._turns, self._reading_turns = TenantLocks(), TenantLocks()
+        self.frozen: FrozenTenants | None = None
+        """Freezes and thaws tenants; the engine sets it."""
         self.on_commit: list[Callable[[Scope], None]] = []
         """Called with the scope of each write that this process commits."""
 
@@ -127,6 +147,7 @@ class Database:
         Its rows say `elsewhere`. Returns None if the tenant is not in its `cell_of`.
         """
         forbid_inside_transaction("another transaction")
+        self._note_use(tenant_id)
         cell = self.cell_of(tenant_id)
         if cell is None or (cell != self.main.name and cell not in self.cells.names):
             return None
@@ -144,6 +165,7 @@ class Database:
         It sees everything that was committed before it began; while the main cell is away, everything that this process
         has seen.
         """
+        self._note_use(scope.tenant_id)
         standbys = None if scope.tenant_id in self._routes else self._standbys
         tx = None if standbys is None else await standbys.begin(scope)
         if tx is None:
@@ -176,10 +198,18 @@ class Database:
     async def write_transaction(self, scope: Scope) -> AsyncGenerator[Tx]:
         """Open one transaction that writes, for one attempt of a `Writing`."""
         forbid_inside_transaction("another transaction")  # It would wait for its own turn.
-        async with _turn(self._turns, scope, WRITER_TIMEOUT_SECONDS, "writers"):
-            tx = await self._begin(scope, ENTER_WRITE)
-            async with tx.ending():
-                yield tx
+        for _ in range(THAWS):
+            async with _turn(self._turns, scope, WRITER_TIMEOUT_SECONDS, "writers"):
+                try:
+                    tx = await self._begin(scope, ENTER_WRITE)
+                except _FrozenIn as frozen:
+                    cell = frozen.cell
+                else:
+                    async with tx.ending():
+                        yield tx
+                    return
+            await self._thaw(scope.tenant_id, cell)  # It writes, so this writer's turn has ended.
+        raise _stays_frozen()
 
     def committed(self, scope: Scope) -> None:
         """Note a committed write of this process."""
@@ -199,14 +229,47 @@ class Database:
     @asynccontextmanager
     async def _transaction(self, scope: Scope, enter: Statement) -> AsyncGenerator[Tx]:
         forbid_inside_transaction("another transaction")
-        tx = await self._begin(scope, enter)
+        tx = await self._begin_thawed(scope, enter)
         async with tx.ending():
             yield tx
 
+    async def _begin_thawed(self, scope: Scope, enter: Statement) -> Tx:
+        for _ in range(THAWS):
+            try:
+                return await self._begin(scope, enter)
+            except _FrozenIn as frozen:
+                cell = frozen.cell
+            await self._thaw(scope.tenant_id, cell)
+        raise _stays_frozen()
+
+    @asynccontextmanager
+    async def carrying(self, scope: Scope, cell: str) -> AsyncGenerator[Tx]:
+        """Open a transaction that freezes or thaws a tenant in a cell, on a connection for long work."""
+        forbid_inside_transaction("another transaction")
+        with taking_long():
+            tx = await (await self.cells.get(cell)).begin(scope, ENTER_CARRY)
+        assert isinstance(tx, Tx)  # noqa: S101  its first statement names no other cell
+        async with tx.ending():
+            yield tx
+
+    def _note_use(self, tenant_id: str) -> None:
+        if self.frozen is not None and not takes_long():
+            self.frozen.used(tenant_id)
+
+    async def _thaw(self, tenant_id: str, cell: str) -> None:
+        """Have a tenant of a cell thawed. Nothing is held while it lasts."""
+        if self.frozen is None or leaves_frozen():
+            raise FrozenError("this tenant is frozen, and stays so for work that nobody called for")
+        await self.frozen.wake(tenant_id, cell, patient=takes_long())
+
     async def _begin(self, scope: Scope, enter: Statement) -> Tx:
+        """Begin in the tenant's cell. Raises _FrozenIn if the tenant is frozen there."""
+        self._note_use(scope.tenant_id)
         main = self.main.name
         cell = self._routes.get(scope.tenant_id, main)
         begun = await self.main.begin(scope, enter) if cell == main else cell
+        if begun == FROZEN:
+            raise _FrozenIn(main)
         return await self._sent_on(scope, enter, begun) if isinstance(begun, str) else begun
 
     async def _sent_on(self, scope: Scope, enter: Statement, cell: str) -> Tx:
@@ -228,6 +291,8 @@ class Database:
             if not isinstance(tx_or_cell, str):
                 self._remember(scope.tenant_id, cell)
                 return tx_or_cell
+            if tx_or_cell == FROZEN:
+                raise _FrozenIn(cell)
             hops += 1
             if hops > HOPS:  # Two cells name each other while the tenant is being moved.
                 if time.monotonic() > waits_until:
@@ -251,7 +316,8 @@ class Database:
             if tenant_id not in self._routes:
                 raise
         else:
-            self._remember(tenant_id, row["cell"] or MAIN)
+            if row["cell"] != FROZEN:  # It is in the main cell; the first transaction thaws it.
+                self._remember(tenant_id, row["cell"] or MAIN)
 
     async def privileged_read(self, statement: Statement, *values: object) -> list[Row]:
         """Read from the main cell what belongs to no tenant (catalogue, settings), with no tenant set."""

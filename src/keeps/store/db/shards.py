@@ -17,6 +17,7 @@ import asyncpg
 from keeps.base.scope import Scope
 from keeps.store.db.cell import LONG_CONNECTIONS, Cell
 from keeps.store.db.cells import CellAddress, Cells
+from keeps.store.db.frozen import FROZEN
 from keeps.store.db.pool import Pool
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.db.transaction import ENTER_READ, Row, Tx
@@ -71,6 +72,8 @@ class Shard(Cell):
         if len(rows) != 1 or self.shards is None:
             raise UnavailableError(f"the router sent a transaction to {len(rows)} shards; it has no shard for its key")
         name = await self.shards.name_of(rows[0]["shard"])
+        if rows[0]["elsewhere"] == FROZEN:
+            raise UnavailableError("this tenant is frozen, and stays so while KEEPS_ROUTER is set; thaw it without")
         if rows[0]["elsewhere"] is not None:
             raise UnavailableError(
                 f"the router led a tenant to the shard {name}, which records that the tenant is in"

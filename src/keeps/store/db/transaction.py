@@ -13,6 +13,7 @@ import asyncpg
 
 from keeps.base.scope import Scope
 from keeps.store.db.errors import LEADER_GONE, LOST, RETRYABLE, translated
+from keeps.store.db.frozen import FROZEN
 from keeps.store.db.pool import Pool
 from keeps.store.db.statements import Statement, Statements
 from keeps_client.errors import UnavailableError
@@ -20,11 +21,16 @@ from keeps_client.errors import UnavailableError
 Row = asyncpg.Record
 
 _QUERIES = Statements("keeps.store.db")
-ENTER_READ, ENTER_SNAPSHOT, ENTER_WRITE, ENTER_STANDBY, _ENTER_USER = (
-    _QUERIES[name] for name in ("enter_read", "enter_snapshot", "enter_write", "enter_standby", "enter_user")
+ENTER_READ, ENTER_SNAPSHOT, ENTER_WRITE, ENTER_STANDBY, ENTER_CARRY, _ENTER_USER = (
+    _QUERIES[name]
+    for name in ("enter_read", "enter_snapshot", "enter_write", "enter_standby", "enter_carry", "enter_user")
 )
 _APPEND = _QUERIES["append"]
-_BEGIN = {ENTER_WRITE: "BEGIN", ENTER_SNAPSHOT: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
+_BEGIN = {
+    ENTER_WRITE: "BEGIN",
+    ENTER_SNAPSHOT: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    ENTER_CARRY: "BEGIN ISOLATION LEVEL REPEATABLE READ",
+}
 READ_SECONDS = 10
 """Time limit of a reading statement in seconds, so that it does not keep a connection from others."""
 PATIENCE_SECONDS = 2.0
@@ -32,6 +38,8 @@ PATIENCE_SECONDS = 2.0
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_inside_transaction", default=False)
 _long: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_long_work", default=False)
+_thawing: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_thawing", default="")
+_leaving_frozen: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_leaving_frozen", default=False)
 _traceparent: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_traceparent", default="")
 
 
@@ -43,6 +51,31 @@ def taking_long() -> Generator[None]:
         yield
     finally:
         _long.reset(token)
+
+
+@contextmanager
+def thawing(tenant_id: str) -> Generator[None]:
+    """Let transactions inside use the rows of a tenant that is being thawed, which nobody else sees yet."""
+    token = _thawing.set(tenant_id)
+    try:
+        yield
+    finally:
+        _thawing.reset(token)
+
+
+@contextmanager
+def leaving_frozen() -> Generator[None]:
+    """Thaw no tenant for transactions inside, for queued jobs: they raise FrozenError."""
+    token = _leaving_frozen.set(True)
+    try:
+        yield
+    finally:
+        _leaving_frozen.reset(token)
+
+
+def leaves_frozen() -> bool:
+    """Return whether a frozen tenant stays frozen."""
+    return _leaving_frozen.get()
 
 
 @contextmanager
@@ -178,6 +211,8 @@ class Tx:
                 elsewhere = None if row is None else row["elsewhere"]
             else:
                 row, elsewhere = None, await self._enter_by(self._route, statement, who)
+            if elsewhere == FROZEN and _thawing.get() == self.scope.tenant_id:
+                elsewhere = None
             if statement is ENTER_STANDBY and row is not None:
                 self.reached = row["reached"]
             if elsewhere is not None:

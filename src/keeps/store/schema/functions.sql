@@ -535,6 +535,8 @@ BEGIN
             MESSAGE = 'events of the last 30 days stay: forgotten memories can be restored so long';
     END IF;
     PERFORM pg_advisory_xact_lock(hashtext('keeps.partitions')), set_config('app.log_change', 'retire', true);
+    -- Of a frozen tenant they are removed when it is thawed.
+    UPDATE keeps_cells.frozen SET retire_before = GREATEST(retire_before, before) WHERE state <> 'thawed';
     CREATE TEMP TABLE needed ON COMMIT DROP AS
     SELECT held.* FROM events AS held
     WHERE held.recorded_at < before
@@ -2680,8 +2682,391 @@ CREATE OR REPLACE FUNCTION keeps.tenants_elsewhere() RETURNS TABLE (tenant_id te
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
     SELECT tenants.tenant_id, placements.cell, placements.arriving
     FROM tenants JOIN placements ON placements.tenant_hash = tenant_hash(tenants.tenant_id)
-    WHERE NOT (placements.cell = 'main' AND EXISTS (SELECT FROM cells))
+    WHERE NOT (placements.cell = 'main' AND EXISTS (SELECT FROM cells)) AND placements.cell <> '(frozen)'
     ORDER BY tenants.tenant_id
+$$;
+
+-- Frozen tenants. A freeze reads all rows of the current tenant as text, in batches, and removes them; a thaw inserts
+-- the batches. Both skip triggers, so that rows come back as they were (the block at the end of this file).
+
+-- The tables with rows of tenants and their columns, without generated ones; a table comes after those it refers to.
+CREATE OR REPLACE FUNCTION keeps.carried_tables() RETURNS TABLE (name text, columns text[])
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps_cells, pg_temp AS $$
+BEGIN
+    RETURN QUERY WITH RECURSIVE held AS (
+        SELECT pg_class.oid, relname::text AS name FROM pg_class
+        WHERE relnamespace = 'keeps'::regnamespace AND relname::text IN (SELECT tenant_tables())
+    ), leads AS (
+        SELECT DISTINCT conrelid, confrelid FROM pg_constraint
+        WHERE contype = 'f' AND connamespace = 'keeps'::regnamespace AND conrelid <> confrelid
+    ), levels AS (
+        SELECT held.oid, 0 AS level FROM held
+        UNION
+        SELECT leads.conrelid, levels.level + 1 FROM levels JOIN leads ON leads.confrelid = levels.oid
+    )
+    SELECT held.name, (SELECT array_agg(attname::text ORDER BY attnum) FROM pg_attribute
+                       WHERE attrelid = held.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '')
+    FROM held JOIN levels USING (oid) GROUP BY held.oid, held.name ORDER BY max(levels.level), held.name;
+END
+$$;
+
+-- This database, as its bundles name it. A copy of it, such as a restored one, has another timeline or name.
+CREATE OR REPLACE FUNCTION keeps.bundle_origin() RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    cluster text := '';
+BEGIN
+    BEGIN
+        SELECT system_identifier::text INTO cluster FROM pg_control_system();
+    EXCEPTION WHEN insufficient_privilege THEN
+        NULL;
+    END;
+    RETURN concat_ws(' ', cluster, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8), current_database());
+END
+$$;
+
+-- Those of them that have rows of the current tenant.
+CREATE OR REPLACE FUNCTION keeps.carry_tables() RETURNS TABLE (name text, columns text[])
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    has_rows boolean;
+BEGIN
+    PERFORM set_config('app.carrying', 'yes', true);
+    FOR name, columns IN SELECT each.name, each.columns
+                         FROM carried_tables() WITH ORDINALITY AS each(name, columns, place) ORDER BY place LOOP
+        EXECUTE format('SELECT EXISTS (SELECT FROM %I WHERE tenant_id = $1)', name) INTO has_rows
+            USING NULLIF(current_setting('app.current_tenant', true), '');
+        IF has_rows THEN
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+    PERFORM set_config('app.carrying', '', true);
+END
+$$;
+
+-- Take the tenant's turn to be frozen, in a transaction with one snapshot. False: another process freezes or thaws it.
+-- A change that was committed after the snapshot is a serialization failure, so the transaction is tried again.
+CREATE OR REPLACE FUNCTION keeps.freeze_lock() RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('keeps.freeze.' || tenant, 0)) THEN
+        RETURN false;
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtextextended('keeps.write.' || tenant, 0));
+    PERFORM FROM tenants WHERE tenant_id = tenant FOR UPDATE;
+    RETURN FOUND;
+END
+$$;
+
+-- Name a bundle before it is written. False: the tenant has none here, or an entry that has to be removed first.
+CREATE OR REPLACE FUNCTION keeps.freeze_begin(new_bundle text, new_sealed bytea, new_key_id text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    IF NOT EXISTS (SELECT FROM tenants WHERE tenant_id = tenant) OR elsewhere(tenant) IS NOT NULL THEN
+        RETURN false;
+    END IF;
+    INSERT INTO frozen (tenant_hash, state, bundle, sealed, key_id)
+    VALUES (tenant_hash(tenant), 'freezing', new_bundle, new_sealed, new_key_id) ON CONFLICT DO NOTHING;
+    RETURN FOUND;
+END
+$$;
+
+-- Open the rows of a table for carry_next, and return the first.
+CREATE OR REPLACE FUNCTION keeps.carry_open(wanted text, columns text[], at_most_bytes integer) RETURNS TABLE (batch text,
+    held integer, more boolean)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, pg_temp AS $$
+DECLARE
+    rows_of_table refcursor := 'keeps_carried';
+BEGIN
+    IF wanted NOT IN (SELECT tenant_tables()) THEN
+        RAISE EXCEPTION USING ERRCODE = 'KF001', MESSAGE = format('%s is not a table of tenants', wanted);
+    END IF;
+    PERFORM set_config('app.carrying', 'yes', true);
+    IF EXISTS (SELECT FROM pg_cursors WHERE name = 'keeps_carried') THEN
+        CLOSE rows_of_table;
+    END IF;
+    OPEN rows_of_table NO SCROLL FOR EXECUTE format('SELECT json_build_array(%s)::text FROM keeps.%I WHERE tenant_id = $1',
+        (SELECT string_agg(format('%I::text', name), ', ' ORDER BY place) FROM unnest(columns) WITH ORDINALITY
+            AS each(name, place)), wanted) USING NULLIF(current_setting('app.current_tenant', true), '');
+    RETURN QUERY SELECT * FROM keeps.carry_next(at_most_bytes);
+END
+$$;
+
+-- The next rows of the open table, as a JSON array of arrays of texts, and whether there may be more. Settings fix how values are
+-- written, so that they are read as the same values.
+CREATE OR REPLACE FUNCTION keeps.carry_next(at_most_bytes integer) RETURNS TABLE (batch text, held integer, more boolean)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp SET timezone = 'UTC'
+    SET datestyle = 'ISO, MDY' SET intervalstyle = 'postgres' SET extra_float_digits = '1' SET bytea_output = 'hex' AS $$
+DECLARE
+    rows_of_table refcursor := 'keeps_carried';
+    line text;
+    lines text[] := '{}';
+    size integer := 0;
+BEGIN
+    held := 0;
+    more := true;
+    PERFORM set_config('app.carrying', 'yes', true);
+    WHILE size < at_most_bytes LOOP
+        FETCH rows_of_table INTO line;
+        more := FOUND;
+        EXIT WHEN NOT FOUND;
+        lines := array_append(lines, line);
+        size := size + octet_length(line);
+        held := held + 1;
+    END LOOP;
+    PERFORM set_config('app.carrying', '', true);
+    batch := '[' || array_to_string(lines, ',') || ']';
+    RETURN NEXT;
+END
+$$;
+
+-- Remove the rows of the current tenant, which a verified bundle holds, and enter it as frozen. Returns the rows removed.
+CREATE OR REPLACE FUNCTION keeps.freeze_end(wanted_bundle text, new_digest bytea, new_held bigint, new_bytes bigint,
+    new_key_hashes bytea[], new_sealed bytea, new_sealed_keys bytea, new_key_id text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    table_name text;
+    gone bigint;
+    removed bigint := 0;
+BEGIN
+    UPDATE frozen SET state = 'frozen', digest = new_digest, held = new_held, bytes = new_bytes,
+        key_hashes = new_key_hashes, sealed = new_sealed, sealed_keys = new_sealed_keys, key_id = new_key_id,
+        frozen_at = now(), revision = (SELECT version_num FROM keeps.alembic_version)
+    WHERE frozen.tenant_hash = tenant_hash(tenant) AND bundle = wanted_bundle AND state = 'freezing';
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'KF001', MESSAGE = 'another process removed the entry of this bundle';
+    END IF;
+    PERFORM set_config('app.carrying', 'yes', true);
+    FOR table_name IN SELECT name FROM carried_tables() WITH ORDINALITY AS each(name, columns, place) ORDER BY place DESC LOOP
+        EXECUTE format('DELETE FROM keeps.%I WHERE tenant_id = $1', table_name) USING tenant;
+        GET DIAGNOSTICS gone = ROW_COUNT;
+        removed := removed + gone;
+    END LOOP;
+    PERFORM set_config('app.carrying', '', true);
+    IF removed <> new_held THEN
+        RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'rows of the tenant changed meanwhile';
+    END IF;
+    INSERT INTO placements (tenant_hash, cell) VALUES (tenant_hash(tenant), '(frozen)')
+    ON CONFLICT ON CONSTRAINT placements_pkey DO UPDATE SET cell = EXCLUDED.cell, arriving = false;
+    RETURN removed;
+END
+$$;
+
+-- Take the turn to thaw the current tenant, until commit. Returns its state; 'busy' while another process thaws it, NULL
+-- if it is not frozen.
+CREATE OR REPLACE FUNCTION keeps.thaw_lock() RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('keeps.freeze.' || tenant, 0)) THEN
+        RETURN 'busy';
+    END IF;
+    RETURN (SELECT state FROM frozen WHERE frozen.tenant_hash = tenant_hash(tenant));
+END
+$$;
+
+-- Insert a batch of rows of the current tenant, by the columns that it has; the others get their defaults.
+CREATE OR REPLACE FUNCTION keeps.carry_load(wanted text, columns text[], batch text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, keeps, public, pg_temp
+    SET timezone = 'UTC' SET datestyle = 'ISO, MDY' SET intervalstyle = 'postgres' AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    names text;
+    casts text;
+    found_columns bigint;
+    stored integer;
+BEGIN
+    UPDATE frozen SET loaded_digest = sha256(COALESCE(loaded_digest, '') || sha256(convert_to(wanted || E'\n' || batch, 'UTF8')))
+    WHERE frozen.tenant_hash = tenant_hash(tenant) AND state = 'frozen';
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'KF001', MESSAGE = 'the tenant is not frozen';
+    END IF;
+    SELECT string_agg(quote_ident(attname), ', ' ORDER BY place),
+           string_agg(format('(line ->> %s)::%s', place - 1, format_type(atttypid, atttypmod)), ', ' ORDER BY place), count(*)
+    INTO names, casts, found_columns
+    FROM unnest(columns) WITH ORDINALITY AS each(name, place)
+    JOIN pg_attribute ON attname = each.name AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+        AND attrelid = (SELECT pg_class.oid FROM pg_class WHERE relnamespace = 'keeps'::regnamespace AND relname = wanted
+            AND relname::text IN (SELECT tenant_tables()));
+    IF found_columns <> cardinality(columns) THEN
+        RAISE EXCEPTION USING ERRCODE = 'KF001', MESSAGE = format('this schema has no table %s with the columns %s', wanted,
+            array_to_string(columns, ', '));
+    END IF;
+    SET CONSTRAINTS ALL DEFERRED;
+    PERFORM set_config('app.carrying', 'yes', true);
+    EXECUTE format('INSERT INTO keeps.%I (%s) SELECT %s FROM json_array_elements($1::json) AS line', wanted, names, casts)
+        USING batch;
+    GET DIAGNOSTICS stored = ROW_COUNT;
+    PERFORM set_config('app.carrying', '', true);
+    RETURN stored;
+END
+$$;
+
+-- Enter that all rows are here. Fails unless they are those that were frozen.
+CREATE OR REPLACE FUNCTION keeps.thaw_loaded() RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+BEGIN
+    UPDATE frozen SET state = 'loaded', loaded_digest = NULL
+    WHERE frozen.tenant_hash = tenant_hash(NULLIF(current_setting('app.current_tenant', true), '')) AND state = 'frozen'
+        AND loaded_digest = digest;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'KF001', MESSAGE = 'the rows of the bundle are not those that were frozen';
+    END IF;
+END
+$$;
+
+-- A tenant that was frozen is here from now on, as after a move: the first cell remembers it.
+CREATE OR REPLACE FUNCTION keeps_cells.place_here(wanted text) RETURNS void
+    LANGUAGE plpgsql SET search_path = keeps_cells, keeps, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM cells) THEN
+        UPDATE placements SET cell = 'main', arriving = false WHERE placements.tenant_hash = tenant_hash(wanted);
+    ELSE
+        DELETE FROM placements WHERE placements.tenant_hash = tenant_hash(wanted);
+    END IF;
+END
+$$;
+
+-- Let callers in, after overdue rows were removed.
+CREATE OR REPLACE FUNCTION keeps.thaw_end(today date) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    UPDATE frozen SET state = 'thawed', key_hashes = '{}', sealed_keys = NULL
+    WHERE frozen.tenant_hash = tenant_hash(tenant) AND state = 'loaded';
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE tenants SET used_on = GREATEST(used_on, today) WHERE tenant_id = tenant;
+    PERFORM place_here(tenant);
+    RETURN true;
+END
+$$;
+
+-- The time up to which events of the other tenants were removed while the current one was frozen, if it has older ones.
+CREATE OR REPLACE FUNCTION keeps.retirement_due() RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    before timestamptz;
+BEGIN
+    SELECT retire_before INTO before FROM frozen WHERE frozen.tenant_hash = tenant_hash(tenant);
+    RETURN CASE WHEN EXISTS (SELECT FROM events WHERE tenant_id = tenant AND recorded_at < before) THEN before END;
+END
+$$;
+
+-- Remove the entry of a bundle that was removed, of a tenant whose rows are here. False: there is none, or it is in use.
+CREATE OR REPLACE FUNCTION keeps.frozen_forget(wanted_bundle text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('keeps.freeze.' || tenant, 0)) THEN
+        RETURN false;
+    END IF;
+    DELETE FROM frozen WHERE frozen.tenant_hash = tenant_hash(tenant) AND bundle = wanted_bundle
+        AND state IN ('freezing', 'thawed');
+    RETURN FOUND;
+END
+$$;
+
+-- Erase a frozen tenant: its entry, without which nobody can open the bundle.
+CREATE OR REPLACE FUNCTION keeps.frozen_erase(wanted_bundle text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('keeps.freeze.' || tenant, 0)) THEN
+        RETURN false;
+    END IF;
+    DELETE FROM frozen WHERE frozen.tenant_hash = tenant_hash(tenant) AND bundle = wanted_bundle AND state = 'frozen';
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM place_here(tenant);
+    RETURN true;
+END
+$$;
+
+-- Store an entry under another key.
+CREATE OR REPLACE FUNCTION keeps.frozen_reseal(wanted_bundle text, old_key_id text, new_sealed bytea,
+    new_sealed_keys bytea, new_key_id text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+BEGIN
+    UPDATE frozen SET sealed = new_sealed, sealed_keys = new_sealed_keys, key_id = new_key_id
+    WHERE bundle = wanted_bundle AND key_id = old_key_id;
+    RETURN FOUND;
+END
+$$;
+
+-- The entry of a tenant.
+CREATE OR REPLACE FUNCTION keeps.frozen_tenant(wanted text) RETURNS TABLE (state text, bundle text, started_at timestamptz,
+    frozen_at timestamptz, revision text, held bigint, bytes bigint, digest bytea, sealed bytea, sealed_keys bytea, key_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT entry.state, entry.bundle, entry.started_at, entry.frozen_at, entry.revision, entry.held, entry.bytes,
+        entry.digest, entry.sealed, entry.sealed_keys, entry.key_id
+    FROM frozen AS entry WHERE entry.tenant_hash = tenant_hash(wanted);
+END
+$$;
+
+-- All entries after a hash, for operators.
+CREATE OR REPLACE FUNCTION keeps.list_frozen(after bytea, at_most integer) RETURNS TABLE (tenant_hash bytea, state text,
+    bundle text, started_at timestamptz, frozen_at timestamptz, revision text, held bigint, bytes bigint, sealed bytea,
+    sealed_keys bytea, key_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT entry.tenant_hash, entry.state, entry.bundle, entry.started_at, entry.frozen_at, entry.revision,
+        entry.held, entry.bytes, entry.sealed, entry.sealed_keys, entry.key_id
+    FROM frozen AS entry WHERE entry.tenant_hash > after ORDER BY entry.tenant_hash LIMIT at_most;
+END
+$$;
+
+-- The sealed keys of the frozen tenant that has a key of this hash.
+CREATE OR REPLACE FUNCTION keeps.find_frozen_key(wanted_hash bytea) RETURNS TABLE (bundle text, sealed_keys bytea, key_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps_cells, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT entry.bundle, entry.sealed_keys, entry.key_id FROM frozen AS entry
+    WHERE entry.key_hashes @> ARRAY[wanted_hash] AND entry.state IN ('frozen', 'loaded');
+END
+$$;
+
+-- Note the day of the last call of tenants that are here.
+CREATE OR REPLACE FUNCTION keeps.note_use(wanted text[], today date) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, pg_temp AS $$
+BEGIN
+    PERFORM set_config('app.noting_use', 'yes', true);
+    UPDATE tenants SET used_on = today
+    WHERE tenant_id IN (SELECT tenant_id FROM tenants WHERE tenant_id = ANY (wanted)
+        AND used_on IS DISTINCT FROM GREATEST(used_on, today) ORDER BY tenant_id FOR UPDATE);
+    PERFORM set_config('app.noting_use', '', true);
+END
+$$;
+
+-- Tenants without a call since a moment, the longest unused first. Where no day is noted: the last event, and the last
+-- use of a key.
+CREATE OR REPLACE FUNCTION keeps.unused_tenants(before timestamptz, at_most integer) RETURNS TABLE (tenant_id text,
+    used_at timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT known.tenant_id, known.used_at FROM (
+        SELECT tenants.tenant_id, CASE WHEN used_on IS NOT NULL THEN used_on::timestamptz + interval '1 day'
+            WHEN tenants.created_at >= before THEN tenants.created_at
+            ELSE GREATEST(tenants.created_at,
+                (SELECT max(events.recorded_at) FROM events WHERE events.tenant_id = tenants.tenant_id
+                    AND events.sequence = tenants.last_sequence),
+                (SELECT max(api_keys.last_used_at) FROM api_keys WHERE api_keys.tenant_id = tenants.tenant_id)) END AS used_at
+        FROM tenants WHERE elsewhere(tenants.tenant_id) IS NULL) AS known
+    WHERE known.used_at < before ORDER BY known.used_at, known.tenant_id LIMIT at_most;
+END
 $$;
 
 -- How far a tenant has come: its last event, what it holds and when it was made. For standbys, which answer only
@@ -2700,6 +3085,27 @@ $$;
 CREATE OR REPLACE FUNCTION keeps.serves_from() RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN '0013';
+
+-- Every trigger on rows of tenants is skipped while keeps.freeze_end and keeps.carry_load run, which set app.carrying.
+-- keeps_app cannot skip one: the condition holds for it in any case.
+DO $guard$
+DECLARE
+    said text;
+    condition text;
+BEGIN
+    FOR said IN SELECT pg_get_triggerdef(pg_trigger.oid) FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+                WHERE relnamespace = 'keeps'::regnamespace AND NOT tgisinternal AND tgparentid = 0
+                    AND tgtype & 32 = 0  -- 32: TRUNCATE
+                    AND pg_get_triggerdef(pg_trigger.oid) NOT LIKE '%app.carrying%' LOOP
+        condition := $$current_user = 'keeps_app' OR COALESCE(current_setting('app.carrying', true), '') <> 'yes'$$;
+        IF position(' WHEN (' IN said) > 0 THEN
+            said := regexp_replace(said, ' WHEN \((.*)\) EXECUTE FUNCTION ', ' WHEN ((' || condition || ') AND (\1)) EXECUTE FUNCTION ');
+        ELSE
+            said := replace(said, ' EXECUTE FUNCTION ', ' WHEN (' || condition || ') EXECUTE FUNCTION ');
+        END IF;
+        EXECUTE regexp_replace(said, '^CREATE TRIGGER', 'CREATE OR REPLACE TRIGGER');
+    END LOOP;
+END $guard$;
 
 -- Nobody calls a function without a grant; policies.sql grants those that keeps_app needs.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keeps FROM PUBLIC;

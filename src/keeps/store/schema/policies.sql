@@ -170,7 +170,12 @@ BEGIN
         ('api_keys', 'find', 'ALL', 'keeps_owner', 'true', NULL),
         -- and, only inside keeps.retire_events, events that nobody needs any more, of all tenants.
         ('events', 'retire', 'ALL', 'keeps_owner', $$current_setting('app.log_change', true) = 'retire'$$, NULL),
-        ('tenants', 'retire', 'UPDATE', 'keeps_owner', $$current_setting('app.log_change', true) = 'retire'$$, NULL)
+        ('tenants', 'retire', 'UPDATE', 'keeps_owner', $$current_setting('app.log_change', true) = 'retire'$$, NULL),
+        -- Only inside keeps.note_use: the day of the last call, of all tenants.
+        ('tenants', 'used', 'UPDATE', 'keeps_owner', $$current_setting('app.noting_use', true) = 'yes'$$, NULL),
+        -- Only inside the functions that freeze and thaw: all rows of the current tenant, of every table.
+        ((SELECT string_agg(name, ' ') FROM keeps_cells.tenant_tables() AS name), 'carry', 'ALL', 'keeps_owner',
+         $${members} AND current_setting('app.carrying', true) = 'yes'$$, NULL)
     ) AS rule(tables, what, command, whom, seen, written)
     CROSS JOIN LATERAL regexp_split_to_table(rule.tables, ' ') AS name(name)
     CROSS JOIN LATERAL unnest(CASE WHEN rule.command = 'ALL' AND rule.whom = 'keeps_app'
@@ -315,6 +320,15 @@ GRANT EXECUTE ON FUNCTION keeps.take_due_jobs(timestamptz, integer), keeps.decla
     keeps.reschedule_job(text, timestamptz, timestamptz, timestamptz), keeps.wake_jobs() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.elsewhere(text), keeps.take_turn(text), keeps.place_tenant(text), keeps.list_cells(),
     keeps.tenants_elsewhere(), keeps.reached(text), keeps.has_placements() TO keeps_app;
+-- Of frozen tenants: the entry of a tenant that the caller names, and its rows while it is frozen or thawed.
+GRANT EXECUTE ON FUNCTION keeps.carry_tables(), keeps.bundle_origin(),
+    keeps.freeze_lock(), keeps.freeze_begin(text, bytea, text),
+    keeps.carry_open(text, text[], integer), keeps.carry_next(integer), keeps.freeze_end(text, bytea, bigint, bigint, bytea[], bytea,
+    bytea, text), keeps.thaw_lock(), keeps.carry_load(text, text[], text), keeps.thaw_loaded(), keeps.thaw_end(date),
+    keeps.retirement_due(),
+    keeps.frozen_forget(text), keeps.frozen_erase(text), keeps.frozen_reseal(text, text, bytea, bytea, text),
+    keeps.frozen_tenant(text), keeps.list_frozen(bytea, integer), keeps.find_frozen_key(bytea),
+    keeps.note_use(text[], date), keeps.unused_tenants(timestamptz, integer) TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;
 
 -- the queue of the worker

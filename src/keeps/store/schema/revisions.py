@@ -30,6 +30,7 @@ REVISIONS = {
     "0025": "A chain of hashes over the log of each tenant.",
     "0026": "Memories that wait in the inbox, and how far a memory is trusted.",
     "0027": "What models cost, by day, job and model, and budgets of which tenants were told.",
+    "0029": "Frozen tenants: a directory of bundles, and the day of a tenant's last call.",
     "0030": "Jobs that rest while their tenant has no work for them.",
 }
 """Each revision, with its description. Its statements are in the file of its number, such as 0001.sql; a revision
