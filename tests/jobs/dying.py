@@ -4,6 +4,7 @@ import asyncio
 import sys
 from typing import Any, cast
 
+from keeps.base.clock import utc_now
 from keeps.engine import Keeps
 from keeps.memory.jobs.worker import Worker
 from keeps.memory.lifecycle.service import Lifecycle
@@ -17,8 +18,7 @@ class Endless:
 
 async def main() -> None:
     async with Keeps.open(database_url=sys.argv[1]) as keeps:
-        worker = keeps.service(Worker)
-        await Worker(keeps.database, cast("Lifecycle", Endless()), worker._clock).run()  # pyright: ignore[reportPrivateUsage]
+        await Worker(keeps.database, cast("Lifecycle", Endless()), utc_now).run()
 
 
 if __name__ == "__main__":

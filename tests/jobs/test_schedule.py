@@ -16,6 +16,7 @@ import asyncpg
 import pgqueuer  # noqa: F401  loading it takes a fifth of a second, which no step of a test is to take
 import pytest
 
+from keeps.base.clock import utc_now
 from keeps.base.scope import Scope
 from keeps.engine import Keeps
 from keeps.memory.jobs.worker import SHORT_SLICE_SECONDS, SLICE_SECONDS, Worker
@@ -205,10 +206,7 @@ async def test_two_workers_run_each_job_once(working: Keeps, raw: asyncpg.Connec
             met = True
 
     records = [_Recording(meet), _Recording(meet)]
-    workers = [
-        Worker(working.database, cast("Lifecycle", record), lambda: datetime.now().astimezone(), at_once=2)
-        for record in records
-    ]
+    workers = [Worker(working.database, cast("Lifecycle", record), utc_now, at_once=2) for record in records]
     for worker in workers:
         worker.start()
     await until(lambda: sum(worker.done for worker in workers) >= 3 * ACTIVE, "every due job is done")
@@ -232,9 +230,7 @@ async def test_further_jobs_of_a_tenant_have_short_slices(working: Keeps, raw: a
         await all_at_once.wait()
 
     record = _Recording(meet)
-    worker = Worker(
-        working.database, cast("Lifecycle", record), lambda: datetime.now().astimezone() + timedelta(seconds=1)
-    )
+    worker = Worker(working.database, cast("Lifecycle", record), lambda: utc_now() + timedelta(seconds=1))
     worker.start()
     await until(lambda: worker.done >= 4, "all four run")
     await worker.close()
@@ -267,7 +263,7 @@ async def test_jobs_of_a_killed_worker_run_elsewhere(
     worker = Worker(
         working.database,
         cast("Lifecycle", record),
-        lambda: datetime.now().astimezone(),
+        utc_now,
         heartbeat=timedelta(seconds=1),
     )
     worker.start()
