@@ -97,19 +97,19 @@ class Grammar:
 
     def harmless(self) -> str:
         """Return a request between people, a text about models or attacks, a how-to or a fact."""
-        said = self._statement()
+        statement = self._statement()
         if self._random.random() < 0.6:
-            return said
+            return statement
         host, comment = self._pick("HOST"), self._random.choice(_COMMENTS)
         return self._random.choice(
             (
-                f"{host} {said}",
-                f"{said} {host}",
-                f"{said} {self._statement()}",
-                f'{{"status": "ok", "note": "{said}"}}',
-                f"{comment} {said}",
-                f"Hi {self._pick('NAMES')}, {said}",
-                said.lower(),
+                f"{host} {statement}",
+                f"{statement} {host}",
+                f"{statement} {self._statement()}",
+                f'{{"status": "ok", "note": "{statement}"}}',
+                f"{comment} {statement}",
+                f"Hi {self._pick('NAMES')}, {statement}",
+                statement.lower(),
             )
         )
 

@@ -29,6 +29,8 @@ ROOT = Path(__file__).parents[1]
 SETS = ROOT / "tests" / "quarantine"
 TARGET = ROOT / "src" / "keeps" / "base" / "text" / "instruction_weights.npz"
 FILES = ("open", "open_2", "open_3", "training")
+OTHERWISE = ("contradiction", "encoded", "hidden")
+"""Families of attacks that are recognised by something else than their words."""
 GENERATED = 2_000
 MOST_CHARACTERS, MOST_SENTENCES = 3_000, 30
 STEPS, RATE, PENALTY = 80, 0.08, 1e-5
@@ -82,8 +84,11 @@ def texts(more: Path | None) -> Iterator[Text]:
     """Yield all training texts."""
     for kind in ("attacks", "harmless"):
         for name in FILES:
+            family = ""
             for line in (SETS / f"{kind}_{name}.txt").read_text(encoding="utf-8").splitlines():
-                if line and not line.startswith("# "):
+                if line.startswith("# "):
+                    family = line[2:]
+                elif line and family not in OTHERWISE:
                     content = _ESCAPES.sub(lambda code: chr(int(code[1] or code[2] or "a", 16)), line)
                     yield Text(kind == "attacks", "written", content)
     grammar = Grammar(5)

@@ -143,8 +143,8 @@ _tokens: dict[str, tuple[int, list[int], int]] = {}
 
 def _token(token: str) -> tuple[int, list[int], int]:
     """Return the bucket of a token, the buckets of its parts, and its signs."""
-    known = _tokens.get(token)
-    if known is None:
+    entry = _tokens.get(token)
+    if entry is None:
         edged = f" {token} "
         pieces = [
             crc32(b"\0" + edged[start : start + length].encode()) % BUCKETS
@@ -158,8 +158,8 @@ def _token(token: str) -> tuple[int, list[int], int]:
             sign |= _BEGINNINGS.get(token[:length], 0)
         if len(_tokens) >= _MOST_CACHED:
             _tokens.clear()
-        known = _tokens[token] = crc32(token.encode()) % BUCKETS, pieces, sign
-    return known
+        entry = _tokens[token] = crc32(token.encode()) % BUCKETS, pieces, sign
+    return entry
 
 
 def sign_features(one: Parts, other: Parts | None) -> list[int]:

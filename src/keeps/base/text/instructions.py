@@ -24,7 +24,7 @@ DOUBTFUL = 0.5
 """Weight from which a text is shown in a fence: it may be an instruction, and does not wait for that."""
 
 
-SURE = 1.6
+SURE = 1.8
 """Score from which a text is an instruction, whatever the rules say."""
 UNLIKELY = 0.0
 """Score below which a text is none, even if the rules say so."""
