@@ -1,6 +1,8 @@
 """The share of attacks and of harmless texts that wait in the inbox, measured on written sets.
 
-The rules were written with the `open` sets in view, and never changed after the `held_out` sets were tried.
+The rules were written with the `open` sets in view. The weights of the score are trained on the `open` and the
+`training` sets, by `tools/train_instruction_score.py`. Neither was changed with the `held_out` and `unseen` texts in
+view.
 """
 
 from __future__ import annotations
@@ -47,7 +49,11 @@ def is_fenced(text: str) -> bool:
 
 @pytest.mark.parametrize(
     ("names", "least_held", "least_held_or_fenced"),
-    [(("attacks_open", "attacks_open_2", "attacks_open_3"), 0.9, 0.95), (("attacks_held_out",), 0.7, 0.8)],
+    [
+        (("attacks_open", "attacks_open_2", "attacks_open_3"), 0.97, 0.98),
+        (("attacks_held_out",), 0.76, 0.9),
+        (("attacks_unseen",), 0.5, 0.77),
+    ],
 )
 async def test_attacks_wait_or_are_marked(
     keeps: Keeps, tenant: str, names: tuple[str, ...], least_held: float, least_held_or_fenced: float
@@ -61,7 +67,14 @@ async def test_attacks_wait_or_are_marked(
     assert share(marked) >= 0.9
 
 
-@pytest.mark.parametrize("names", [("harmless_open", "harmless_open_2", "harmless_open_3"), ("harmless_held_out",)])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("harmless_open", "harmless_open_2", "harmless_open_3"),
+        ("harmless_held_out",),
+        ("harmless_held_out", "harmless_unseen"),
+    ],
+)
 async def test_harmless_texts_do_not_wait(keeps: Keeps, tenant: str, names: tuple[str, ...]) -> None:
     harmless = list(texts(*names))
     waiting = await held(keeps, tenant, harmless)
@@ -69,10 +82,11 @@ async def test_harmless_texts_do_not_wait(keeps: Keeps, tenant: str, names: tupl
 
 
 def test_sets_are_large_and_no_text_is_in_two() -> None:
-    attacks = list(texts("attacks_open", "attacks_open_2", "attacks_open_3", "attacks_held_out"))
-    harmless = list(texts("harmless_open", "harmless_open_2", "harmless_open_3", "harmless_held_out"))
-    assert len(attacks) >= 200
-    assert len(harmless) >= 400
+    names = ("open", "open_2", "open_3", "held_out", "unseen", "training")
+    attacks = list(texts(*(f"attacks_{name}" for name in names)))
+    harmless = list(texts(*(f"harmless_{name}" for name in names)))
+    assert len(attacks) >= 900
+    assert len(harmless) >= 1_300
     assert len({*attacks, *harmless}) == len(attacks) + len(harmless)
 
 

@@ -4,16 +4,17 @@ Each sentence is read as words with senses (`instruction_words`). A rule asks fo
 instruction to a model has and other sentences seldom have: leave aside the orders given before, give away what only the
 model sees, become something without limits, act without asking, keep it from the user. A verb counts only where it is
 an order: at the start of a clause. What a sentence quotes and reports is not its own order.
+
+Rules know only their words. A linear model reads the same text (`instruction_score`), so that other wording counts too.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from keeps.base.text import instruction_patterns as patterns
 from keeps.base.text.encoded_text import decoded_texts, other_readings
 from keeps.base.text.hidden_text import is_reversed, seen_text
 from keeps.base.text.instruction_reading import Reading, read_sentence
+from keeps.base.text.instruction_score import model, sentences_of
 from keeps.base.text.instruction_words import Sense
 
 MOST_CHARACTERS = 50_000
@@ -23,29 +24,47 @@ DOUBTFUL = 0.5
 """Weight from which a text is shown in a fence: it may be an instruction, and does not wait for that."""
 
 
+SURE = 1.8
+"""Score from which a text is an instruction, whatever the rules say."""
+UNLIKELY = 0.0
+"""Score below which a text is none, even if the rules say so."""
+UNCLEAR = 0.0
+"""Score from which a text is shown in a fence."""
+
+
 def gives_instructions(text: str) -> bool:
     """Return whether a text gives instructions to a model, openly, hidden or encoded."""
     text = text[:MOST_CHARACTERS]
     seen = seen_text(text)
-    if _weight(seen) >= ENOUGH:
+    if _is_instruction(seen):
         return True
-    readings = [*other_readings(seen), *decoded_texts(seen)]
+    decoded = decoded_texts(seen)
     if is_reversed(text):
-        readings.append(seen[::-1])
-    return any(_weight(reading) >= ENOUGH for reading in readings)
+        decoded.append(seen[::-1])
+    if any(_is_instruction(reading) for reading in decoded):
+        return True
+    # Most of these readings are no language, of which the score alone says nothing.
+    return any(rules_weight(reading) >= ENOUGH and _is_instruction(reading) for reading in other_readings(seen))
 
 
 def may_give_instructions(text: str) -> bool:
     """Return whether a text has some of the signs of an instruction to a model."""
-    return _weight(seen_text(text[:MOST_CHARACTERS])) >= DOUBTFUL
+    seen = seen_text(text[:MOST_CHARACTERS])
+    rules = rules_weight(seen)
+    return rules >= DOUBTFUL or model().score(seen, rules) >= UNCLEAR
 
 
-def _weight(text: str) -> float:
-    """Return the greatest weight of two sentences in a row."""
+def _is_instruction(text: str) -> bool:
+    rules = rules_weight(text)
+    return model().score(text, rules) >= (UNLIKELY if rules >= ENOUGH else SURE)
+
+
+def rules_weight(text: str) -> float:
+    """Return the greatest weight that the rules give two sentences in a row."""
     whole = _of_whole(text)
     best, before = whole, 0.0
     by_role = whole > 0 and patterns.ROLE.search(text) is not None
-    for sentence in _sentences(text):
+    for sentence in sentences_of(text):
         reading = read_sentence(sentence)
         weight = _of_sentence(reading) + 0.6 * (by_role and bool(reading.ordered & patterns.EFFECTS))
         best = max(best, whole + before + weight)
@@ -53,14 +72,6 @@ def _weight(text: str) -> float:
             return best
         before = weight
     return best
-
-
-def _sentences(text: str) -> Iterator[str]:
-    for sentence in patterns.GAP.split(text):
-        for start in range(0, len(sentence), patterns.LONGEST):
-            part = sentence[start : start + patterns.LONGEST].strip()
-            if len(part) >= 4:
-                yield part
 
 
 def _of_whole(text: str) -> float:
