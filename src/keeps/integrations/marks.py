@@ -14,11 +14,19 @@ def marked(memory: Memory, text: str | None = None, *, asking: str | None = None
     Args:
         memory: The memory.
         text: A part of it, or another form; by default its content.
-        asking: The user who asks, if known: what another user shares is marked, too.
+        asking: The user who asks, if known: without it, all that the tenant shares is marked.
     """
     content = memory.content if text is None else text
-    own = is_own(memory.user_id, memory.user_id if asking is None else asking)
-    origin = origin_of(memory.role, memory.source, memory.metadata, own=own, layer=memory.layer)
+    origin = origin_of(
+        memory.role,
+        memory.source,
+        memory.metadata,
+        own=is_own(memory.user_id, memory.user_id if asking is None else asking),
+        in_space=memory.space_id is not None,
+        layer=memory.layer,
+    )
+    if origin == "own" and asking is None and memory.visibility != "private":
+        origin = "tenant"
     return content if origin == "own" else shown(content, origin)
 
 
