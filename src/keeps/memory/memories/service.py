@@ -19,6 +19,7 @@ from keeps.memory.memories import store
 from keeps.memory.memories.answers import RECEIPT, RECEIPTS
 from keeps.memory.memories.changes import RESTORABLE, Changes, receipt
 from keeps.memory.memories.filters import compile_filters, fields_of
+from keeps.memory.memories.provenance import check_provenance, with_provenance
 from keeps.memory.memories.reconcile import Keep, Replace, check_version, revise
 from keeps.memory.memories.screening import ReadClaims, Screening, screening_of
 from keeps.memory.memories.store import NewMemoryRow, written
@@ -252,6 +253,8 @@ class MemoryService:
             raise ConflictError(f"memory {memory_id} is a passage of a document; add the document again instead")
         if stored.superseded_by is not None:
             raise ConflictError(f"memory {memory_id} is superseded by {stored.superseded_by}; change that one")
+        if isinstance(metadata := named.get("metadata"), dict):
+            named = {**named, "metadata": with_provenance(stored.metadata, metadata)}
         now = self._clock()
         match revise(stored, named, new_id(), now):
             case Keep():
@@ -379,6 +382,9 @@ class MemoryService:
             new.kind != "semantic" and new.agent_id not in (None, scope.agent_id) for new in items
         ):
             raise ForbiddenError(f"this token belongs to agent {scope.agent_id!r}; it cannot write for another")
+        if not derived:
+            for new in items:
+                check_provenance(new.metadata)
         named = [_given(new) for new in items]
         items = [self._ending(new) for new in items]
 
