@@ -13,7 +13,7 @@ from keeps.base.clock import Clock, new_id
 from keeps.base.cursors import read_cursor_of_id, read_place, write_cursor, write_place
 from keeps.base.door import current_door
 from keeps.base.fairness import TextWorker, acting_for
-from keeps.base.scope import Scope
+from keeps.base.scope import Scope, in_space, space_of
 from keeps.base.text.searched import embedded_text
 from keeps.memory.memories import store
 from keeps.memory.memories.answers import RECEIPT, RECEIPTS
@@ -154,9 +154,22 @@ class MemoryService:
             memory = await (
                 store.get(tx, memory_id, self._clock()) if as_of is None else store.get_as_of(tx, memory_id, as_of)
             )
+        if memory is None and as_of is None:
+            memory = await self._forgotten_in_space(scope, memory_id)
         if memory is None:
             raise NotFoundError(f"no memory {memory_id}" + (f" known at {as_of.isoformat()}" if as_of else ""))
         return memory
+
+    async def _forgotten_in_space(self, scope: Scope, memory_id: UUID) -> Memory | None:
+        """Return a forgotten memory of a space whose history the user may read, as the space itself shows it."""
+        if scope.space_id is not None:
+            return None
+        async with self._database.scoped(scope) as tx:
+            space = space_of(await store.owner_in_log(tx, memory_id))
+        if space is None:
+            return None
+        async with self._database.scoped(in_space(scope, space)) as tx:
+            return await store.get(tx, memory_id, self._clock())
 
     async def known(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None

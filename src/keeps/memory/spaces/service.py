@@ -21,10 +21,18 @@ from keeps_client.models.spaces import MOST_MEMBERS, Membership, MemberType, New
 
 
 async def _read_again(tx: Tx, stored: JsonValue) -> Space:
-    return await _space(tx, str(stored))
+    """Return a space as it is now. The transaction of an administrator is of the space, so the role was stored."""
+    if not isinstance(stored, dict):  # of an earlier release
+        return await _space(tx, str(stored))
+    space = await _space(tx, str(stored["space_id"]))
+    return Space.model_validate({**space.model_dump(), "role": stored["role"]})
 
 
-_SPACE: Answer[Space] = Answer(lambda space: StoredAnswer(space.space_id, [f"space:{space.space_id}"]), _read_again)
+def _to_store(space: Space) -> StoredAnswer:
+    return StoredAnswer({"space_id": space.space_id, "role": space.role}, [f"space:{space.space_id}"])
+
+
+_SPACE: Answer[Space] = Answer(_to_store, _read_again)
 _MEMBER = plain(SpaceMember)
 _DONE = plain(bool)
 
