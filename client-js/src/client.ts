@@ -36,7 +36,11 @@ export interface EventQuery {
   kinds?: ("semantic" | "episodic" | "procedural")[];
 }
 
+/** The target of a copy of a memory: one of them. */
+export type ShareTarget = { space: string; agent_id?: undefined } | { agent_id: string; space?: undefined };
+
 type MemberType = Schema<"SpaceMember">["member_type"];
+const SHARE = "/v1/memories/{memory_id}/share";
 const MAX_ITEMS = 1_000;
 const MEMBER = "/v1/spaces/{space_id}/members/{member_type}/{member_id}";
 
@@ -542,6 +546,26 @@ export class MemoryClient {
   /** Return who may read a memory, and why; administrators also see the keys that can. */
   listReaders(memoryId: string, call: CallOptions = {}): Promise<Schema<"MemoryReader">[]> {
     return this.request("get", "/v1/memories/{memory_id}/readers", { path: { memory_id: memoryId } }, call);
+  }
+
+  /**
+   * Store a copy of a memory in a space, or for another agent of yours. It names the original in
+   * `metadata.shared_from`, and is trusted as the original. Sharing it again returns `unchanged`.
+   */
+  shareMemory(memoryId: string, target: ShareTarget, call: CallOptions = {}): Promise<Schema<"Receipt">> {
+    return this.request("post", SHARE, { path: { memory_id: memoryId }, body: target }, call);
+  }
+
+  /** Forget the copy of a memory in a space, or for an agent. `memoryId`: the original, which stays. */
+  unshareMemory(memoryId: string, target: ShareTarget, call: CallOptions = {}): Promise<Schema<"Receipt">> {
+    return this.request("delete", SHARE, { path: { memory_id: memoryId }, query: target }, call);
+  }
+
+  // What models cost
+
+  /** Return what models cost, and the budgets: 30 days until today, unless `since` and `until` say otherwise. For admins. */
+  costs(query: Query<"get", "/v1/admin/costs"> = {}, call: CallOptions = {}): Promise<Schema<"Costs">> {
+    return this.request("get", "/v1/admin/costs", { query }, call);
   }
 
   // Every other route

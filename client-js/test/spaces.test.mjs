@@ -76,3 +76,29 @@ test("another user is not in the space, and a wrong id is refused before it is s
     assert.throws(() => admin.forSpace(wrong), ValidationFailedError);
   }
 });
+
+test("a memory is shared with a space and with an agent, and unshared", async () => {
+  const [alice, mallory] = people("alice", "mallory");
+  await alice.createSpace("bakery");
+  const { memory_id } = await alice.remember("The oven needs repair.");
+  const copy = await alice.shareMemory(memory_id, { space: "bakery" });
+  assert.deepEqual([copy.status, copy.memory.user_id], ["created", "(space) bakery"]);
+  assert.equal(copy.memory.metadata.shared_from.memory_id, memory_id);
+  assert.equal((await alice.shareMemory(memory_id, { space: "bakery" })).status, "unchanged");
+  const other = await alice.shareMemory(memory_id, { agent_id: "baker" });
+  assert.deepEqual([other.status, other.memory.agent_id], ["created", "baker"]);
+  assert.equal((await alice.unshareMemory(memory_id, { space: "bakery" })).status, "forgotten");
+  assert.equal((await alice.unshareMemory(memory_id, { agent_id: "baker" })).status, "forgotten");
+  await assert.rejects(alice.unshareMemory(memory_id, { space: "bakery" }), NotFoundError);
+  await assert.rejects(mallory.shareMemory(memory_id, { agent_id: "baker" }), NotFoundError);
+  await assert.rejects(alice.shareMemory(memory_id, {}), ValidationFailedError);
+});
+
+test("administrators read what models cost", async () => {
+  const tenant = newTenant();
+  const memory = (role) => new MemoryClient({ baseUrl: URL_OF_SERVER, token: tokenOf(tenant, "alice", role) });
+  const costs = await memory("admin").costs({ by: "job", since: "2026-01-01", until: "2026-01-31" });
+  assert.deepEqual([costs.by, costs.since, costs.until], ["job", "2026-01-01", "2026-01-31"]);
+  assert.deepEqual([costs.lines, costs.total.calls], [[], 0]);
+  await assert.rejects(memory("writer").costs(), ForbiddenError);
+});

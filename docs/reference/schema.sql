@@ -1289,17 +1289,28 @@ CREATE TABLE keeps.working_memory (
     updated_at timestamp with time zone NOT NULL,
     workflow boolean DEFAULT false NOT NULL,
     CONSTRAINT working_memory_key_length CHECK (((char_length(key) >= 1) AND (char_length(key) <= 255))),
-    CONSTRAINT working_memory_plan_length CHECK (((char_length(plan_id) >= 1) AND (char_length(plan_id) <= 255))),
     CONSTRAINT working_memory_value_at_most_4_mib CHECK ((pg_column_size(value) <= 4194304))
 )
 WITH (fillfactor='70');
 
 COMMENT ON TABLE keeps.working_memory IS 'Key-value state of a plan, shared by the agents of the tenant; user_id wrote it last.';
 
+COMMENT ON COLUMN keeps.working_memory.plan_id IS 'In a space: the owner of the space, chr(31) and the id of the plan, so that keys are unique by space.';
+
 COMMENT ON COLUMN keeps.working_memory.workflow IS 'Whether a workflow made the key, so that clearing the workflow removes it.';
 
 ALTER TABLE ONLY keeps.working_memory
     ADD CONSTRAINT working_memory_pkey PRIMARY KEY (tenant_id, plan_id, key);
+
+ALTER TABLE keeps.working_memory
+    ADD CONSTRAINT working_memory_plan_length CHECK (((char_length(plan_id) >= 1) AND (char_length(plan_id) <= (255 +
+CASE
+    WHEN starts_with(user_id, '(space) '::text) THEN (char_length(user_id) + 1)
+    ELSE 0
+END)))) NOT VALID;
+
+ALTER TABLE keeps.working_memory
+    ADD CONSTRAINT working_memory_plan_of_owner CHECK ((starts_with(plan_id, '(space) '::text) = starts_with(user_id, '(space) '::text))) NOT VALID;
 
 CREATE INDEX working_memory_by_end ON keeps.working_memory USING btree (tenant_id, expires_at) WHERE (expires_at IS NOT NULL);
 

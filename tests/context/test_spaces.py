@@ -16,7 +16,7 @@ async def test_a_fact_of_a_member_is_told_with_the_name(keeps: Keeps, tenant: st
         for name, what in (("ben", "cats"), ("anna", "peanuts")):
             told = [line for line in lines if what in line]
             assert told
-            assert all(f"(shared by another user) {name} (" in line for line in told), told
+            assert all(f"(from a shared space) {name} (" in line for line in told), told
 
 
 async def test_nothing_of_a_space_is_pinned(keeps: Keeps, tenant: str) -> None:
@@ -28,4 +28,4 @@ async def test_nothing_of_a_space_is_pinned(keeps: Keeps, tenant: str) -> None:
     assert "corner shop" not in (await anna.context("What shall I order?")).stable
     inside = await anna.for_space("kitchen").context("What shall I order?")
     assert "corner shop" not in inside.stable
-    assert "(shared by another user)" in inside.volatile
+    assert "(from a shared space)" in inside.volatile

@@ -173,3 +173,29 @@ async def test_held_passage_of_a_document_is_not_found(memory: Any) -> None:
     assert all("evil" not in f"{hit.content}{hit.before}{hit.after}" for hit in hits)
     await memory.add_document(text + "\nMore.\n", source="guide.md")
     assert (await memory.inbox_count()).waiting == 1
+
+
+async def test_passage_of_a_deleted_document_cannot_be_approved(memory: Any) -> None:
+    text = f"# Guide\n\nThe office opens at nine.\n\n# Notes\n\n{ATTACK}\n"
+    document = (await memory.add_document(text, source="guide.md")).document
+    (waiting,) = (await memory.inbox()).items
+    dropped = await memory.drop_held([waiting.memory.memory_id])
+    await memory.delete_document(document.document_id)
+    await memory.undo(dropped.operation_id)
+    with pytest.raises(ConflictError, match="document that was deleted"):
+        await memory.approve_held([waiting.memory.memory_id])
+    assert (await memory.trust_source(waiting.source)).counts == {"trusted_sources": 1}
+    assert not (await memory.recall("previous instructions password")).hits
+    assert (await memory.drop_held([waiting.memory.memory_id])).counts == {"dropped": 1}
+
+
+async def test_long_documents_and_imports_are_no_flood(memory: Any) -> None:
+    """A book has thousands of passages, and an import is one decision of the user."""
+    text = "".join(f"# Part {number}\n\nThe lamp number {number} hangs there.\n\n" for number in range(250))
+    receipt = await memory.add_document(text, source="https://lamps.example/book", passage_tokens=64)
+    assert receipt.stored > 200
+    items = [{"content": f"Imported note {number}.", "source": "notes"} for number in range(205)]
+    imported = await memory.remember_many(items, index="later")
+    assert {each.status for each in imported} == {"created"}
+    assert (await memory.remember("A page on lamps.", source="https://lamps.example/new")).status == "created"
+    assert (await memory.inbox_count()).waiting == 0

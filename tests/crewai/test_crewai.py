@@ -127,6 +127,26 @@ async def test_memory_remembers_and_recalls(place: dict[str, Any]) -> None:
     assert storage.failures == {}
 
 
+@pytest.mark.parametrize("origin", [{"source": "https://lamps.example"}, {"metadata": {"trust": "low"}}])
+async def test_text_from_outside_is_marked_where_models_read_it(place: dict[str, Any], origin: dict[str, Any]) -> None:
+    text, mark = "The lamp shop opens at nine.", "(from a tool or page) "
+
+    def work() -> None:
+        storage = KeepsStorage(user_id="alice", **place)
+        memory = Memory(storage=storage, embedder=text_vectors, llm=Parrot(model="parrot"))
+        storage.save([record(text, id="lamps", **origin), record(HENS)])
+        (match, *_) = memory.recall("lamp shop", depth="shallow", source=origin.get("source"))
+        assert mark + text in match.format()
+        assert memory.recall("hens", depth="shallow")[0].record.content == HENS
+        assert [each.content for each in storage.list_records() if each.id == "lamps"] == [text]
+        # As CrewAI consolidates: from what a search returned, without its source.
+        storage.update(record("The lamp shop opens at ten.", id="lamps", metadata=match.record.metadata))
+        assert searched(storage, "lamp shop")[0] == f"{mark}The lamp shop opens at ten."
+        memory.close()
+
+    await asyncio.to_thread(work)
+
+
 async def test_private_records_stay_with_their_source(place: dict[str, Any]) -> None:
     def work() -> None:
         storage = KeepsStorage(user_id="alice", **place)

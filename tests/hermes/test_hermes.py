@@ -269,6 +269,28 @@ async def test_tools(made: Made, keeps: Keeps, tenant: str) -> None:
     assert await contents(keeps, tenant) == []
 
 
+async def test_text_from_outside_is_marked_where_models_read_it(made: Made, keeps: Keeps, tenant: str) -> None:
+    lamps, office = "The lamp shop at the harbour opens at nine.", "The lamp in the office of the harbour is broken."
+    await keeps.memory(Scope(tenant, "telegram:4711")).remember(lamps, source="https://lamps.example")
+    await keeps.memory(Scope(tenant, "bob")).remember(office, visibility="tenant")
+
+    def work() -> None:
+        provider = made()
+        question = "What about the lamp at the harbour?"
+        recalled = result(provider.handle_tool_call("keeps_recall", {"query": question}))
+        for shown in (provider.prefetch(question), recalled):
+            for text, marks in ((lamps, "(from a tool or page)"), (office, "(shared")):
+                lines = [line for line in shown.splitlines() if text in line]
+                assert lines, shown
+                assert all(marks in line.partition(text)[0] for line in lines), lines
+        assert "inbox" in result(
+            provider.handle_tool_call("keeps_remember", {"content": "Lam\u200bps a\u200bre o\u200bn sa\u200ble."})
+        )
+        provider.shutdown()
+
+    await asyncio.to_thread(work)
+
+
 async def test_odd_texts(made: Made, keeps: Keeps, tenant: str) -> None:
     long = "Long talk about bees. " * 5_000
 

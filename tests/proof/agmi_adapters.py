@@ -18,6 +18,7 @@ from keeps.engine import Keeps
 from keeps.models.embedder import Embedder
 from keeps.store.events.service import EventService
 from keeps_client.models import Anchor
+from keeps_client.models.names import Trust
 
 TENANT, OWNER, OTHER = "acme", "alice", "bob"
 
@@ -224,12 +225,17 @@ class KeepsAtRest(MemoryAdapter):
 
 
 class KeepsRecall(SemanticMemoryAdapter):
-    """Recall as an agent uses it, in a new tenant after each reset. Runs in a thread beside the engine's loop."""
+    """Recall as an agent uses it, in a new tenant after each reset. Runs in a thread beside the engine's loop.
+
+    The label of a write is stored as the trust of the memory, as an agent marks what it read (`metadata.trust`). Keeps
+    has no signatures of memories, so those of the suite are not checked. `min_trust`: the filter of each recall.
+    """
 
     name = "keeps-recall"
 
-    def __init__(self, keeps: Keeps, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, keeps: Keeps, loop: asyncio.AbstractEventLoop, *, min_trust: Trust | None = None) -> None:
         self._keeps, self._loop, self._tenant = keeps, loop, ""
+        self._min_trust: Trust | None = min_trust
 
     def reset(self) -> None:
         self._tenant = f"agmi-{uuid4().hex[:12]}"
@@ -237,7 +243,8 @@ class KeepsRecall(SemanticMemoryAdapter):
     def add_memory(self, item: MemoryItem) -> None:
         memory = self._keeps.memory(Scope(self._tenant, item.user_id))
         tags = [f"{name}={value}" for name, value in item.metadata.items()]
-        self._run(memory.remember(item.text, source=item.source, tags=tags))
+        metadata = {"trust": "low"} if item.source != "user" else {}
+        self._run(memory.remember(item.text, role="user", metadata=metadata, tags=tags))
 
     def retrieve(self, query: str, user_id: str, k: int = 5) -> list[Retrieved]:
         return self._recall(query, user_id, k, {})
@@ -246,10 +253,11 @@ class KeepsRecall(SemanticMemoryAdapter):
         return self._recall(query, user_id, k, {"tags": [f"{name}={value}" for name, value in where.items()]})
 
     def measured_on(self) -> str:
-        return "Keeps with its default model, recall without a filter of trust"
+        return f"Keeps with its default model and its quarantine, min_trust={self._min_trust}"
 
     def _recall(self, query: str, user_id: str, k: int, filters: dict[str, Any]) -> list[Retrieved]:
-        found = self._run(self._keeps.memory(Scope(self._tenant, user_id)).recall(query, limit=k, **filters))
+        memory = self._keeps.memory(Scope(self._tenant, user_id))
+        found = self._run(memory.recall(query, limit=k, min_trust=self._min_trust, **filters))
         return [Retrieved(hit.memory.content, hit.memory.user_id, hit.score) for hit in found.hits]
 
     def _run(self, what: Coroutine[Any, Any, Any]) -> Any:

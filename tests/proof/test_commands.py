@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from keeps.store.webhooks.delivery import signature
 from keeps_client.models import Anchor
 from tests.cli.test_cli import Cli, kept_running
 from tests.proof.authority import Authority, running
@@ -113,3 +117,38 @@ def test_erasure_writes_a_certificate_that_others_can_verify(cli: Cli, tmp_path:
     again = ("tenants", "erase-user", "alice", "--yes", "--certificate", str(file), *scope)
     assert "already exists" in cli(*again, code=1).stderr
     assert cli.json("list", *scope, "--user", "alice")
+
+
+def test_anchor_to_a_url_is_signed(cli: Cli, tmp_path: Path) -> None:
+    received: list[tuple[dict[str, str], bytes]] = []
+
+    class Witness(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            received.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the library's name
+            del format, args
+
+    scope = ("--tenant", "witnessed")
+    cli("remember", "Tea at five.", *scope)
+    secret = tmp_path / "anchors.secret"
+    with HTTPServer(("127.0.0.1", 0), Witness) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = ("--webhook", f"http://127.0.0.1:{server.server_port}/", "--webhook-secret-file", str(secret))
+        for _ in range(2):
+            cli("events", "anchor", *options, *scope)
+        server.shutdown()
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    for headers, body in received:
+        anchor = Anchor.model_validate_json(body)
+        assert (anchor.tenant_id, anchor.sequence) == ("witnessed", 1)
+        message_id, timestamp = headers["webhook-id"], int(headers["webhook-timestamp"])
+        wanted = signature(secret.read_text(encoding="utf-8").strip(), message_id, timestamp, body)
+        assert headers["webhook-signature"] == wanted
+    assert len({headers["webhook-id"] for headers, _ in received}) == 2
+    assert "belong together" in cli("events", "anchor", *options[:2], *scope, code=2).stderr
+    secret.write_text("no secret", encoding="utf-8")
+    assert "holds no secret" in cli("events", "anchor", *options, *scope, code=2).stderr

@@ -39,6 +39,24 @@ async def test_mark_stands_before_text_from_outside_and_not_before_own_words(mem
     assert shown(own, 0.5)["memory"] == OWN
 
 
+async def test_own_words_in_a_space_are_not_said_to_be_of_another_user(keeps: Keeps, tenant: str) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.create_space("harbour")
+    await alice.for_space("harbour").remember(OWN)
+    (hit,) = (await alice.recall("lamp at the harbour")).hits
+    assert marked(hit.memory) == marked(hit.memory, asking="alice") == f"(from a shared space) {OWN}"
+    context = await alice.context("What did I buy at the harbour?")
+    (line,) = [line for line in context.volatile.splitlines() if OWN in line]
+    assert line.startswith("- (from a shared space) ")
+
+
+async def test_text_of_the_tenant_is_marked_for_an_unknown_user(keeps: Keeps, tenant: str) -> None:
+    stored = await keeps.memory(Scope(tenant, "alice")).remember(OWN, visibility="tenant")
+    assert marked(stored.memory) == f"(shared in the tenant) {OWN}"
+    assert marked(stored.memory, asking="alice") == OWN
+    assert marked(stored.memory, asking="bob") == f"(shared by another user) {OWN}"
+
+
 async def test_tools_and_contexts_mark_text_from_outside(memory: Any) -> None:
     entries = (await memory_tools.recall(memory, "lamp at the harbour")).memories
     assert {entry.text: entry.from_outside for entry in entries} == {TEXT: True, OWN: None}

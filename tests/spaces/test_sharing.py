@@ -247,3 +247,42 @@ async def test_a_repeated_request_shares_once(server_url: str, keeps: Keeps, ten
         assert [status for status, _ in undone] == [200, 200]
         assert {UUID(answer["memory_id"]) for _, answer in undone} == {UUID(shared[0][1]["memory_id"])}
     assert await contents(alice.for_space("bakery")) == []
+
+
+async def test_nobody_forges_the_origin_of_a_copy(keeps: Keeps, tenant: str, alice: Any) -> None:
+    original = await alice.remember(TEXT)
+    forged = {"memory_id": str(original.memory_id), "user_id": "bob"}
+    own = await alice.remember("A note.", metadata={"place": "office"})
+    for call in (
+        alice.remember("Not shared.", metadata={"shared_from": forged}),
+        alice.remember_many([{"content": "Not shared.", "metadata": {"shared_from": None}}]),
+        alice.store_exchange(
+            [{"role": "user", "content": "Hello.", "metadata": {"shared_from": forged}}], session_id="s"
+        ),
+        alice.add_document("Not shared.", metadata={"shared_from": forged}),
+        alice.update(own.memory_id, metadata={"shared_from": forged}),
+    ):
+        with pytest.raises(ValidationFailedError, match="shared_from"):
+            await call
+    copy = (await alice.share_memory(original.memory_id, space="bakery")).memory
+    bakery = alice.for_space("bakery")
+    with pytest.raises(ValidationFailedError, match="shared_from"):
+        await bakery.update(copy.memory_id, metadata={"shared_from": forged})
+    changed = await bakery.update(copy.memory_id, metadata={"place": "office"})
+    assert changed.memory.metadata == {"place": "office", "shared_from": copy.metadata["shared_from"]}
+    again = await bakery.update(copy.memory_id, metadata={**changed.memory.metadata, "place": "hall"})
+    assert again.memory.metadata == {"place": "hall", "shared_from": copy.metadata["shared_from"]}
+    assert (await alice.unshare_memory(original.memory_id, space="bakery")).status == "forgotten"
+
+
+@pytest.mark.parametrize("user", ["keeps.jobs", "keeps.costs"])
+async def test_nobody_acts_as_a_user_of_keeps_itself(keeps: Keeps, tenant: str, alice: Any, user: str) -> None:
+    with pytest.raises(ForbiddenError, match="reserved"):
+        keeps.memory(Scope(tenant, user))
+    with pytest.raises(ForbiddenError, match="reserved"):
+        alice.for_user(user)
+    with pytest.raises(ValidationFailedError, match="reserved"):
+        await alice.set_space_member("bakery", user)
+    admin = keeps.memory(Scope(tenant, "root", roles=frozenset({"admin"})))
+    with pytest.raises(ValidationFailedError, match="reserved"):
+        await admin.admin.make_key("jobs", roles=["reader"], user_id=user)

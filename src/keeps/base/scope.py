@@ -17,6 +17,8 @@ from keeps_client.validation import named_id
 from keeps_client.zones import named_zone
 
 SHARED_USER_ID = "(shared)"
+JOB_USER_ID, COSTS_USER_ID = "keeps.jobs", "keeps.costs"
+"""The users as which jobs change a tenant's data, and as which costs are counted and events of budgets written."""
 """Owner of the plans and task contexts that all users of a tenant share.
 
 Row security separates it from the users of the tenant, and from other tenants, like any other user.
@@ -151,9 +153,11 @@ def shared(scope: Scope) -> Scope:
 
 
 def check_actor(scope: Scope) -> Scope:
-    """Return the scope of a caller. Raises ForbiddenError for a user that owns shared data."""
+    """Return the scope of a caller. Raises ForbiddenError for a user that owns shared data, or that the server is."""
     if owns_shared(scope.user_id):
         raise ForbiddenError(f"the user {scope.user_id!r} owns shared data; nobody can act as it")
+    if is_reserved(scope.user_id):
+        raise ForbiddenError(f"the user {scope.user_id!r} is reserved for Keeps itself; nobody can act as it")
     return scope
 
 
@@ -173,6 +177,11 @@ def is_own(owner: str, user_id: str) -> bool:
 def owns_shared(user_id: str) -> bool:
     """Return whether this user id owns the data of a space, or what the tenant shares."""
     return user_id == SHARED_USER_ID or user_id.startswith(SPACE_PREFIX)
+
+
+def is_reserved(user_id: str) -> bool:
+    """Return whether no caller may act as this user: it owns shared data, or the server acts as it."""
+    return owns_shared(user_id) or user_id in (JOB_USER_ID, COSTS_USER_ID)
 
 
 def state_scope(scope: Scope, visibility: str) -> Scope:

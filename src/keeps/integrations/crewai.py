@@ -24,7 +24,9 @@ try:
 except ImportError as error:
     raise ImportError("keeps.integrations.crewai needs CrewAI: pip install 'keeps[crewai]'") from error
 
+from keeps.base.text.trust import trust_of
 from keeps.engine import Keeps
+from keeps.integrations.marks import marked
 from keeps.integrations.owners import NOT_ALLOWED, Owners
 from keeps.integrations.storable import storable, storable_json
 from keeps_client.checked import validated
@@ -111,6 +113,8 @@ class KeepsStorage:
     ) -> list[tuple[MemoryRecord, float]]:
         """Return the records nearest to a question, best first, with their relevance.
 
+        CrewAI shows them to models, so text from outside has its mark. Other methods return records as they are.
+
         Raises ValueError for a vector that `text_vectors` did not make.
         """
         question = text_of(query_embedding).strip()[:QUERY_CHARACTERS]
@@ -123,7 +127,7 @@ class KeepsStorage:
                 question, limit=min(limit, MAX_LIMIT), namespace=NAMESPACE, filters=filters, scope="own"
             )
             scored = [(hit.memory, hit.score if hit.relevance is None else hit.relevance) for hit in result.hits]
-            return [(_record(stored), score) for stored, score in scored if score >= min_score]
+            return [(_shown(stored), score) for stored, score in scored if score >= min_score]
 
         return await self._tried("search", find, [])
 
@@ -249,7 +253,7 @@ class KeepsStorage:
             "key": _key(record.id),
             "importance": record.importance,
             "valid_from": _aware(record.created_at),
-            "metadata": {FIELDS: storable_json(own)},
+            "metadata": {FIELDS: storable_json(own), **_trust_of(record)},
             "value": {"text": content} if len(content) > MAX_CONTENT_CHARACTERS else None,
         }
         try:
@@ -364,6 +368,23 @@ def _record(stored: Stored) -> MemoryRecord:
         source=own.get("source"),
         private=own.get("private", False),
     )
+
+
+def _shown(stored: Stored) -> MemoryRecord:
+    """Return a record as a model may read it. CrewAI rewrites records with the metadata that a search returned."""
+    record = _record(stored)
+    trust = {"trust": stored.metadata["trust"]} if "trust" in stored.metadata else {}
+    return record.model_copy(
+        update={"content": marked(stored, record.content), "metadata": {**record.metadata, **trust}}
+    )
+
+
+def _trust_of(record: MemoryRecord) -> dict[str, Any]:
+    """Return how far a record is trusted, as metadata: by its own `trust`, or by a source that is a tool or a page."""
+    if "trust" in record.metadata:
+        return {"trust": storable_json(record.metadata["trust"])}
+    source = None if record.source is None else storable(record.source)
+    return {"trust": "tool"} if trust_of(None, source, {}) == "tool" else {}
 
 
 def _key(record_id: str) -> str:

@@ -312,7 +312,7 @@ async def _recall(memory: Memory, query: str, limit: int, max_tokens: int) -> st
 
 async def _remember(memory: Memory, content: str, tags: list[str], importance: float | None) -> str:
     receipt = await memory.remember(content, tags=tuple(tags), importance=importance)
-    done = {"created": "Stored", "unchanged": "Already stored"}
+    done = {"created": "Stored", "unchanged": "Already stored", "held": "Waits in the user's inbox"}
     return f"{done.get(receipt.status, 'Stored')} (id {receipt.memory_id})."
 
 

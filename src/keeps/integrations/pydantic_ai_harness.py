@@ -31,7 +31,19 @@ except ImportError as error:
     ) from error
 
 from keeps.engine import Keeps
-from keeps.integrations.files import CONTENT_TYPE, file_fields, find_file, list_files, own, starting_with, text_of
+from keeps.integrations.files import (
+    CONTENT_TYPE,
+    file_fields,
+    find_file,
+    kept_trust,
+    list_files,
+    mark_of,
+    marked_text,
+    own,
+    starting_with,
+    text_of,
+    without_marks,
+)
 from keeps.integrations.memory_tools import HARDLY_RELATED
 from keeps.integrations.owners import NOT_ALLOWED, Owners, question_of
 from keeps.integrations.sentences import FOR_OPERATORS, sentence
@@ -99,13 +111,13 @@ class KeepsMemoryStore:
         file = await self._ask("read", lambda memory: find_file(memory, self._namespace, path))
         if file is None:
             return None
-        text = text_of(file)
+        content, truncated = marked_text(file, max_chars)
         operation_id, metadata = file.metadata.get("operation"), file.metadata.get("write")
         return MemoryFile(
-            content=text[:max_chars],
+            content=content,
             version=_version(file),
             operation_id=None if operation_id is None else str(operation_id),
-            truncated=len(text) > max_chars,
+            truncated=truncated,
             metadata={key: str(value) for key, value in metadata.items()} if isinstance(metadata, dict) else None,
         )
 
@@ -135,7 +147,7 @@ class KeepsMemoryStore:
         _check_metadata(metadata)
 
         async def write(memory: Memory, file: Stored | None) -> MemoryMutation:
-            fields: dict[str, Any] = {**file_fields(content), "content_type": CONTENT_TYPE}
+            fields: dict[str, Any] = {**file_fields(without_marks(content)), "content_type": CONTENT_TYPE}
             fields["metadata"] = _metadata(file, operation, metadata)
             if file is None:
                 new = {"namespace": self._namespace, "key": path, "if_version": 0}
@@ -185,6 +197,7 @@ class KeepsMemoryStore:
             recalled = await memory.recall(
                 question_of(query),
                 limit=min(max(limit, 1), 100),
+                scope="own",
                 filters=own(self._namespace, starting_with(prefix)),
                 min_relevance=HARDLY_RELATED,
             )
@@ -291,7 +304,7 @@ def _metadata(
     file: Stored | None, operation: MemoryOperation | None, metadata: Mapping[str, str] | None
 ) -> dict[str, Any]:
     """Return the metadata of a file's memory: it differs in each write, so that each has its own version."""
-    changed: dict[str, Any] = {"file": True, "write_id": str(uuid.uuid4())}
+    changed: dict[str, Any] = {"file": True, "write_id": str(uuid.uuid4()), **kept_trust(file)}
     operations = _operations(file)
     if operation is not None:
         version = "" if file is None else f"{file.memory_id}.{file.version + 1}"
@@ -325,7 +338,7 @@ def _matches(
 ) -> MemorySearchResult:
     """Return the files that match, best first, within the limits."""
     words = query.lower().split()
-    scored: list[tuple[float, str, str]] = []
+    scored: list[tuple[float, str, str, str]] = []
     cut = len(files) > max_files
     for file in files[:max_files]:
         text = text_of(file)
@@ -335,15 +348,15 @@ def _matches(
         if not score and len(text) <= most:
             score = relevances.get(str(file.key), 0.0)
         if score:
-            scored.append((score, str(file.key), text[:most]))
+            scored.append((score, str(file.key), text[:most], mark_of(file)))
     scored.sort(key=lambda match: (-match[0], match[1]))
     matches: list[MemorySearchMatch] = []
     room = max_chars
-    for score, path, text in scored[:limit]:
+    for score, path, text, mark in scored[:limit]:
         room -= len(path) - len(prefix)
-        if room <= 0:
+        if room <= len(mark):
             break
-        snippet = _snippet(text, words, room)
+        snippet = mark + _snippet(text, words, room - len(mark))
         matches.append(MemorySearchMatch(path=path, snippet=snippet, score=score))
         room -= len(snippet)
     return MemorySearchResult(

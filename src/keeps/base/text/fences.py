@@ -58,4 +58,10 @@ def shown(text: str, origin: Origin = "own") -> str:
     return f"({_FROM[origin]}) {line}"
 
 
-_FROM = {"tool": "from a tool or page", "shared": "shared by another user", "document": "from a document"}
+_FROM: dict[Origin, str] = {
+    "tool": "from a tool or page",
+    "document": "from a document",
+    "space": "from a shared space",
+    "tenant": "shared in the tenant",
+    "shared": "shared by another user",
+}

@@ -15,7 +15,9 @@ from pydantic import JsonValue
 
 from keeps_client.models.names import Trust
 
-Origin = Literal["own", "shared", "tool", "document"]
+Origin = Literal["own", "space", "tenant", "shared", "tool", "document"]
+"""`space`: of a space, where any member may have written it, the asking user, too. `tenant`: shared with the tenant, by
+whom is not known. `shared`: by another user."""
 LEVELS: tuple[Trust, ...] = get_args(Trust)
 """From the most trusted to the least."""
 TRUSTED = frozenset((None, "user", "agent", "own", "high"))
@@ -54,10 +56,21 @@ def with_trust(metadata: Mapping[str, JsonValue], level: Trust) -> dict[str, Jso
 
 
 def origin_of(
-    role: str | None, source: str | None, metadata: Mapping[str, object], *, own: bool = True, layer: str | None = None
+    role: str | None,
+    source: str | None,
+    metadata: Mapping[str, object],
+    *,
+    own: bool = True,
+    in_space: bool = False,
+    layer: str | None = None,
 ) -> Origin:
-    """Return the origin of a text: the asking user and agents, a sharing user, a document, or a tool or page."""
+    """Return the origin of a text: the asking user and agents, others who share it, a document, or a tool or page.
+
+    `in_space`: a space owns it.
+    """
     level = trust_of(role, source, metadata, layer, own=own)
+    if level == "shared" and in_space:
+        return "space"
     return "own" if level in ("user", "agent") else level
 
 

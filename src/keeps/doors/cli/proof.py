@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keeps.base.clock import new_id, utc_now
 from keeps.base.settings import load_settings
 from keeps.doors.cli.command import Answer, command, group
 from keeps.doors.cli.context import Target, err, out
@@ -52,7 +53,10 @@ async def export(
 async def anchor(
     memory: Memory,
     file: Annotated[Path | None, typer.Option(help="Append the anchor to this file.")] = None,
-    webhook: Annotated[str | None, typer.Option(help="Send the anchor to this URL.")] = None,
+    webhook: Annotated[str | None, typer.Option(help="Send the anchor to this URL, signed.")] = None,
+    webhook_secret_file: Annotated[
+        Path | None, typer.Option(help="File of the secret that signs for --webhook. It is made if it is missing.")
+    ] = None,
     tsa: Annotated[str | None, typer.Option(help="URL of an RFC 3161 time stamp authority (extra `anchor`).")] = None,
     tsa_certificates: Certificates = None,
 ) -> Answer:
@@ -62,17 +66,22 @@ async def anchor(
     """
     if (tsa is None) != (tsa_certificates is None):
         raise ValidationFailedError("--tsa and --tsa-certificates belong together: the time stamp is verified")
+    if (webhook is None) != (webhook_secret_file is None):
+        raise ValidationFailedError("--webhook and --webhook-secret-file belong together: anchors are signed")
+    secret = None if webhook_secret_file is None else _secret(webhook_secret_file)
     allow_private = load_settings().webhooks_allow_private
     head = await memory.admin.get_chain_head()
     if tsa is not None and tsa_certificates is not None:
         from keeps.store.anchors.stamps import stamp
 
         head = await stamp(head, tsa, tsa_certificates, allow_private=allow_private)
-    if webhook is not None:
+    if webhook is not None and secret is not None:
         from keeps.store.anchors.posting import post
+        from keeps.store.webhooks.delivery import signed_headers
 
         body = head.model_dump_json(exclude_none=True).encode()
-        await post(webhook, body, "application/json", allow_private=allow_private)
+        signature = signed_headers(secret, str(new_id()), int(utc_now().timestamp()), body)
+        await post(webhook, body, "application/json", allow_private=allow_private, signature=signature)
     if file is not None:
         from keeps.store.anchors.files import append
 
@@ -116,6 +125,25 @@ def new() -> None:
     from keeps.memory.transfer.certificates import new_key
 
     out.print(new_key(), highlight=False)
+
+
+def _secret(path: Path) -> str:
+    """Return the secret in a file, or a new one that is written there, for its owner alone."""
+    from keeps.store.webhooks.delivery import is_secret, new_secret
+
+    if not path.exists():
+        secret = new_secret()
+        with private_file(path) as stream:
+            stream.write(f"{secret}\n")
+        err.print(f"[dim]the secret that signs anchors is in {path}; give it to the receiver[/]")
+        return secret
+    try:
+        secret = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValidationFailedError(f"{path} cannot be read ({error})") from None
+    if not is_secret(secret):
+        raise ValidationFailedError(f"{path} holds no secret of a webhook: whsec_ and base64 of 24 bytes or more")
+    return secret
 
 
 def _anchor_line(head: Anchor) -> str:

@@ -138,6 +138,7 @@ class KeepsTools:
             }
             (receipt,) = await memory.remember_many([{"content": content, **fields}], index="now")
             done = {"created": "Stored", "updated": "Replaced", "unchanged": "Already stored"}
+            done["held"] = "Waits in the user's inbox"
             return f"{done.get(receipt.status, 'Stored')}: {namespace}/{key} (id {receipt.memory_id})."
 
         return await self._owners.ask(tool_context.user_id, store)

@@ -205,7 +205,12 @@ def as_item(
 ) -> Item:
     """Return a memory as a line with its speaker and date. `asking`: the user; other users' words are marked."""
     origin: Origin = origin_of(
-        memory.role, memory.source, memory.metadata, own=is_own(memory.user_id, asking), layer=memory.layer
+        memory.role,
+        memory.source,
+        memory.metadata,
+        own=is_own(memory.user_id, asking),
+        in_space=memory.space_id is not None,
+        layer=memory.layer,
     )
     chosen = section or _section_of(memory)
     content = memory.content

@@ -36,3 +36,11 @@ WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NOT NULL AND held_for = 
   AND ($3::text IS NULL OR key = $3)
 ORDER BY key, memory_id
 LIMIT 1000
+
+-- name: inbox_without_document
+-- Of these passages, those that no document has which is there.
+SELECT wanted.memory_id FROM unnest($2::uuid[]) AS wanted(memory_id)
+WHERE NOT EXISTS (SELECT FROM keeps.document_passages AS passage JOIN keeps.documents USING (tenant_id, document_id)
+                  WHERE passage.tenant_id = $1 AND passage.memory_id = wanted.memory_id
+                    AND documents.deleted_at IS NULL)
+ORDER BY wanted.memory_id

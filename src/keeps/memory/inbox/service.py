@@ -27,7 +27,7 @@ from keeps.store.db.session import Database, Tx
 from keeps.store.db.statements import Statements
 from keeps.store.tenants.service import Introducer
 from keeps_client.checked import validated
-from keeps_client.errors import ForbiddenError, NotFoundError
+from keeps_client.errors import ConflictError, ForbiddenError, NotFoundError
 from keeps_client.models import HeldMemory, InboxCount, NewMemory, Operation, Page, TrustedSource
 from keeps_client.models.names import HeldFor
 from keeps_client.validation import same_json
@@ -79,7 +79,10 @@ class InboxService:
         return InboxCount(waiting=sum(reasons.values()), reasons=reasons)
 
     async def approve(self, scope: Scope, memory_ids: Sequence[UUID]) -> Operation:
-        """Take memories out of the inbox: from now on they are found. Raises NotFoundError if one does not wait."""
+        """Take memories out of the inbox: from now on they are found.
+
+        Raises NotFoundError if one does not wait, ConflictError for a passage whose document was deleted.
+        """
         return await self._decide(scope, memory_ids, approved=True)
 
     async def drop(self, scope: Scope, memory_ids: Sequence[UUID]) -> Operation:
@@ -104,6 +107,8 @@ class InboxService:
                 await self._record(tx, run, changes)
                 async for rows in _waiting(tx):
                     of_source = [row for row in rows if _source(row) == name]
+                    without = await _without_document(tx, of_source)
+                    of_source = [row for row in of_source if row.memory_id not in without]
                     await self._record(tx, run, await self._approved(tx, run, of_source))
                 await self._finish(tx, run)
         return await self._operation(scope, run)
@@ -140,6 +145,11 @@ class InboxService:
                 if missing := set(wanted) - {row["memory_id"] for row in rows}:
                     raise NotFoundError(f"no memory {min(missing)} waits in your inbox")
                 waiting = [MemoryRow.read(row) for row in rows]
+                if approved and (without := await _without_document(tx, waiting)):
+                    raise ConflictError(
+                        f"memory {min(without)} is a passage of a document that was deleted; add the document again, or"
+                        " drop the passage"
+                    )
                 changes = await (self._approved(tx, run, waiting) if approved else self._dropped(tx, run, waiting))
                 await self._record(tx, run, changes)
                 await self._finish(tx, run)
@@ -230,6 +240,15 @@ async def _waiting(tx: Tx) -> AsyncIterator[list[MemoryRow]]:
         if len(rows) < BATCH:
             return
         after = rows[-1]["memory_id"]
+
+
+async def _without_document(tx: Tx, rows: Collection[MemoryRow]) -> set[UUID]:
+    """Return the passages among some rows whose documents were deleted."""
+    passages = [row.memory_id for row in rows if row.layer == "knowledge"]
+    if not passages:
+        return set()
+    found = await tx.fetch(QUERIES["inbox_without_document"], tx.scope.tenant_id, passages)
+    return {row["memory_id"] for row in found}
 
 
 def _check_person(scope: Scope) -> None:

@@ -14,10 +14,10 @@ from datetime import timedelta
 from typing import get_args
 
 from keeps.base.clock import Clock, new_id
-from keeps.base.scope import Scope
+from keeps.base.scope import JOB_USER_ID, Scope
 from keeps.base.telemetry.metrics import Metrics
-from keeps.memory.operations.service import JOB_USER, OperationService
 from keeps.memory.operations.service import QUERIES as RECEIPTS
+from keeps.memory.operations.service import OperationService
 from keeps.part import Run, UserJob
 from keeps.store.db.errors import UserGoneError
 from keeps.store.db.session import Database, taking_long
@@ -84,7 +84,7 @@ class Lifecycle:
             if self.jobs[run.job].per_user:
                 await self._users(run, self.jobs[run.job].run, progress)
             else:
-                await self.jobs[run.job].run(Scope(run.tenant_id, JOB_USER), run)
+                await self.jobs[run.job].run(Scope(run.tenant_id, JOB_USER_ID), run)
         except KeepsError as error:
             await self._operations.finish(run, None, f"{error.code}: {error.detail}")
             raise
@@ -101,7 +101,7 @@ class Lifecycle:
 
     async def _users(self, run: Run, job: UserJob, progress: Progress | None) -> None:
         after = ""
-        scope = Scope(run.tenant_id, JOB_USER)
+        scope = Scope(run.tenant_id, JOB_USER_ID)
         while not run.is_over:
             async with self._database.scoped(scope) as tx:
                 rows = await tx.fetch(RECEIPTS["users_due"], run.job, run.now, after, USERS_AT_ONCE)

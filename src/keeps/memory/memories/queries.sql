@@ -164,6 +164,10 @@ FROM keeps.memories LEFT JOIN keeps.memory_access
   ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.memory_id = $2
 
+-- name: memory_owner_in_log
+-- The owner of a memory, by its newest event that this scope may read.
+SELECT user_id FROM keeps.events WHERE tenant_id = $1 AND subject = $2 ORDER BY sequence DESC LIMIT 1
+
 -- name: memories_get_many
 -- Of some memories, those that this scope may see, forgotten or not.
 SELECT /*:memory*/

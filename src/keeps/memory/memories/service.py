@@ -13,12 +13,13 @@ from keeps.base.clock import Clock, new_id
 from keeps.base.cursors import read_cursor_of_id, read_place, write_cursor, write_place
 from keeps.base.door import current_door
 from keeps.base.fairness import TextWorker, acting_for
-from keeps.base.scope import Scope
+from keeps.base.scope import Scope, in_space, space_of
 from keeps.base.text.searched import embedded_text
 from keeps.memory.memories import store
 from keeps.memory.memories.answers import RECEIPT, RECEIPTS
 from keeps.memory.memories.changes import RESTORABLE, Changes, receipt
 from keeps.memory.memories.filters import compile_filters, fields_of
+from keeps.memory.memories.provenance import check_provenance, with_provenance
 from keeps.memory.memories.reconcile import Keep, Replace, check_version, revise
 from keeps.memory.memories.screening import ReadClaims, Screening, screening_of
 from keeps.memory.memories.store import NewMemoryRow, written
@@ -153,9 +154,22 @@ class MemoryService:
             memory = await (
                 store.get(tx, memory_id, self._clock()) if as_of is None else store.get_as_of(tx, memory_id, as_of)
             )
+        if memory is None and as_of is None:
+            memory = await self._forgotten_in_space(scope, memory_id)
         if memory is None:
             raise NotFoundError(f"no memory {memory_id}" + (f" known at {as_of.isoformat()}" if as_of else ""))
         return memory
+
+    async def _forgotten_in_space(self, scope: Scope, memory_id: UUID) -> Memory | None:
+        """Return a forgotten memory of a space whose history the user may read, as the space itself shows it."""
+        if scope.space_id is not None:
+            return None
+        async with self._database.scoped(scope) as tx:
+            space = space_of(await store.owner_in_log(tx, memory_id))
+        if space is None:
+            return None
+        async with self._database.scoped(in_space(scope, space)) as tx:
+            return await store.get(tx, memory_id, self._clock())
 
     async def known(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None
@@ -252,6 +266,8 @@ class MemoryService:
             raise ConflictError(f"memory {memory_id} is a passage of a document; add the document again instead")
         if stored.superseded_by is not None:
             raise ConflictError(f"memory {memory_id} is superseded by {stored.superseded_by}; change that one")
+        if isinstance(metadata := named.get("metadata"), dict):
+            named = {**named, "metadata": with_provenance(stored.metadata, metadata)}
         now = self._clock()
         match revise(stored, named, new_id(), now):
             case Keep():
@@ -379,6 +395,9 @@ class MemoryService:
             new.kind != "semantic" and new.agent_id not in (None, scope.agent_id) for new in items
         ):
             raise ForbiddenError(f"this token belongs to agent {scope.agent_id!r}; it cannot write for another")
+        if not derived:
+            for new in items:
+                check_provenance(new.metadata)
         named = [_given(new) for new in items]
         items = [self._ending(new) for new in items]
 

@@ -173,6 +173,12 @@ async def get_as_of(tx: Tx, memory_id: UUID, as_of: datetime) -> Memory | None:
     return None if row is None else memory_from_row(row)
 
 
+async def owner_in_log(tx: Tx, memory_id: UUID) -> str:
+    """Return the owner of a memory by its events that the scope may read; empty without any."""
+    row = await tx.fetch_row(QUERIES["memory_owner_in_log"], tx.scope.tenant_id, str(memory_id))
+    return "" if row is None else row["user_id"]
+
+
 async def find(tx: Tx, namespace: str, key: str, now: datetime) -> Memory | None:
     row = await tx.fetch_row(QUERIES["memory_find"], tx.scope.tenant_id, namespace, key, tx.scope.user_id, now)
     return None if row is None else memory_from_row(row)

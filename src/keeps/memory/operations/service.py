@@ -15,7 +15,7 @@ from uuid import UUID
 
 from keeps.base.clock import Clock
 from keeps.base.cursors import read_cursor_of_id, write_cursor
-from keeps.base.scope import Scope
+from keeps.base.scope import JOB_USER_ID, Scope
 from keeps.memory.memories import store
 from keeps.memory.memories.changes import Changes
 from keeps.memory.memories.store import NewMemoryRow
@@ -28,8 +28,6 @@ from keeps_client.models import Operation, OperationChange, OperationDetail, Pag
 
 QUERIES = Statements("keeps.memory.operations", MEMORY)
 UNDO_WINDOW = timedelta(days=30)
-JOB_USER = "keeps.jobs"
-"""The acting user when a job changes data of the tenant. Users cannot have this name."""
 DECISIONS = "inbox"
 """The name of operations of a person: what they decided about memories in the inbox."""
 BATCH = 200
@@ -89,7 +87,7 @@ class OperationService:
         work for it by then.
         """
         row: Row | None = None
-        async for attempt in self._database.writing(Scope(run.tenant_id, JOB_USER)):
+        async for attempt in self._database.writing(Scope(run.tenant_id, JOB_USER_ID)):
             async with attempt as tx:
                 if due_at is not None:
                     await tx.fetch(QUERIES["job_reschedule"], run.job, run.now, due_at, latest or due_at)

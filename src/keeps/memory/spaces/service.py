@@ -8,7 +8,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from keeps.base.clock import Clock
-from keeps.base.scope import Scope, check_id, in_space, owns_shared, space_owner
+from keeps.base.scope import Scope, check_id, in_space, is_reserved, space_owner
 from keeps.memory.spaces import store
 from keeps.memory.transfer.erasure import TenantService
 from keeps.store.access.roles import permits
@@ -21,10 +21,18 @@ from keeps_client.models.spaces import MOST_MEMBERS, Membership, MemberType, New
 
 
 async def _read_again(tx: Tx, stored: JsonValue) -> Space:
-    return await _space(tx, str(stored))
+    """Return a space as it is now. The transaction of an administrator is of the space, so the role was stored."""
+    if not isinstance(stored, dict):  # of an earlier release
+        return await _space(tx, str(stored))
+    space = await _space(tx, str(stored["space_id"]))
+    return Space.model_validate({**space.model_dump(), "role": stored["role"]})
 
 
-_SPACE: Answer[Space] = Answer(lambda space: StoredAnswer(space.space_id, [f"space:{space.space_id}"]), _read_again)
+def _to_store(space: Space) -> StoredAnswer:
+    return StoredAnswer({"space_id": space.space_id, "role": space.role}, [f"space:{space.space_id}"])
+
+
+_SPACE: Answer[Space] = Answer(_to_store, _read_again)
 _MEMBER = plain(SpaceMember)
 _DONE = plain(bool)
 
@@ -113,8 +121,8 @@ class SpaceService:
     ) -> SpaceMember:
         """Add a member, or change the role of one. The last curator stays one."""
         check_id("user_id" if member_type == "user" else "agent_id", member_id)
-        if member_type == "user" and owns_shared(member_id):
-            raise ValidationFailedError(f"member_id: {member_id!r} owns shared data; nobody can act as it")
+        if member_type == "user" and is_reserved(member_id):
+            raise ValidationFailedError(f"member_id: {member_id!r} is reserved; nobody can act as it")
         now = self._clock()
         if membership.expires_at is not None and membership.expires_at <= now:
             raise ValidationFailedError("expires_at is in the past; remove the member instead")

@@ -14,6 +14,7 @@ from keeps.base.scope import Scope, check_id, in_space, space_of
 from keeps.memory.memories import store
 from keeps.memory.memories.answers import RECEIPT
 from keeps.memory.memories.changes import Write
+from keeps.memory.memories.provenance import SHARED_FROM
 from keeps.memory.memories.service import SOURCE, MemoryService
 from keeps.memory.memories.store import written
 from keeps.memory.memories.types import MemoryRow, content_hash
@@ -25,8 +26,6 @@ from keeps_client.models import Memory, Receipt
 
 NAMESPACE = "shared"
 """Namespace of the copies; the key names the memory that was shared, so that each target has one copy of it."""
-SHARED_FROM = "shared_from"
-"""`metadata.shared_from` of a copy: the memory, its owner, its agent, and the time of sharing."""
 
 
 @dataclass(frozen=True, slots=True)

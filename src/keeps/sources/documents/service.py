@@ -25,6 +25,7 @@ from keeps.base.text.trust import source_of
 from keeps.memory.indexing.service import Indexer
 from keeps.memory.memories import store as memories
 from keeps.memory.memories.changes import Changes
+from keeps.memory.memories.provenance import check_provenance
 from keeps.memory.memories.screening import held, screening_of
 from keeps.memory.memories.store import NewMemoryRow, written
 from keeps.memory.memories.types import MemoryRow, new_row, passage_hash
@@ -101,6 +102,7 @@ class DocumentService:
             ValidationFailedError: The document is refused; the message says why.
             PayloadTooLargeError: It is too large.
         """
+        check_provenance(new.metadata)
         new = private(new) if scope.space_id is not None else new
         form = format_of(name, media_type)
         size = os.fstat(file).st_size

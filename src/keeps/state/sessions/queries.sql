@@ -9,7 +9,9 @@ SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, 
        GREATEST(held.last_interaction,
            (SELECT max(plans.updated_at) FROM keeps.plans
             WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id),
-           (SELECT max(working_memory.updated_at) FROM keeps.plans JOIN keeps.working_memory USING (tenant_id, plan_id)
+           (SELECT max(working_memory.updated_at) FROM keeps.plans JOIN keeps.working_memory
+              ON working_memory.tenant_id = plans.tenant_id
+                AND working_memory.plan_id = keeps.state_plan($2, plans.plan_id)
             WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id),
            (SELECT max(memories.created_at) FROM keeps.memories
             WHERE memories.tenant_id = $1 AND memories.user_id = $2
@@ -28,7 +30,9 @@ SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, 
        GREATEST(held.last_interaction,
            (SELECT max(plans.updated_at) FROM keeps.plans
             WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id),
-           (SELECT max(working_memory.updated_at) FROM keeps.plans JOIN keeps.working_memory USING (tenant_id, plan_id)
+           (SELECT max(working_memory.updated_at) FROM keeps.plans JOIN keeps.working_memory
+              ON working_memory.tenant_id = plans.tenant_id
+                AND working_memory.plan_id = keeps.state_plan($2, plans.plan_id)
             WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id),
            (SELECT max(memories.created_at) FROM keeps.memories
             WHERE memories.tenant_id = $1 AND memories.user_id = $2

@@ -17,6 +17,7 @@ from keeps.store.events.store import NewEvent
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import AtomicResult, WorkingItem
 from keeps_client.models.common import storable_json
+from keeps_client.models.names import SPACE_PREFIX
 
 QUERIES = Statements("keeps.state.working")
 OF_AN_APP = "app:"
@@ -40,6 +41,7 @@ async def put(
     Raises:
         ValidationFailedError: The shared state of an app would be too large.
     """
+    _check_plan(tx, plan_id)
     parameters = (
         tx.scope.tenant_id,
         plan_id,
@@ -80,6 +82,7 @@ async def change(
     Raises:
         ValidationFailedError: The value would exceed the size that can be stored.
     """
+    _check_plan(tx, plan_id)
     parameters = (
         tx.scope.tenant_id,
         plan_id,
@@ -103,13 +106,14 @@ async def change(
 
 
 async def get(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | None:
-    row = await tx.fetch_row(QUERIES["working_get"], tx.scope.tenant_id, plan_id, key, now)
+    row = await tx.fetch_row(QUERIES["working_get"], tx.scope.tenant_id, plan_id, key, now, tx.scope.user_id)
     return None if row is None else item_from_row(row)
 
 
 async def values(tx: Tx, plan_id: str, now: datetime) -> dict[str, JsonValue]:
     """Return the values of a plan's keys, up to the number that an app may share."""
-    row = await tx.fetch_row(QUERIES["working_values"], tx.scope.tenant_id, plan_id, now, MAX_APP_BYTES)
+    asked = (tx.scope.tenant_id, plan_id, now, MAX_APP_BYTES, tx.scope.user_id)
+    row = await tx.fetch_row(QUERIES["working_values"], *asked)
     return {} if row is None or row["values"] is None else json.loads(row["values"])
 
 
@@ -117,14 +121,15 @@ async def page(
     tx: Tx, plan_id: str, now: datetime, after: str, limit: int, *, values: bool
 ) -> tuple[list[WorkingItem], bool]:
     """Return one page, by key, with or without the values, and whether there are more."""
-    asked = (tx.scope.tenant_id, plan_id, now, after, limit + 1, values)
+    asked = (tx.scope.tenant_id, plan_id, now, after, limit + 1, values, tx.scope.user_id)
     kept, more = await fetch_page(tx, QUERIES["working_list"], *asked, limit=limit, columns=("value",))
     return [item_from_row(row) for row in kept], more
 
 
 async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime, *, workflow: bool = False) -> list[str]:
     """Delete one key, all keys, or those made by a workflow, and redact their events. Return the deleted keys."""
-    rows = await tx.fetch(QUERIES["working_delete"], tx.scope.tenant_id, plan_id, key, now, workflow)
+    which = (tx.scope.tenant_id, plan_id, key, now, workflow, tx.scope.user_id)
+    rows = await tx.fetch(QUERIES["working_delete"], *which)
     for redacted in [row["key"] for row in rows] if workflow else [key]:
         await tx.execute(QUERIES["working_redact"], plan_id, redacted)
     return [row["key"] for row in rows if not row["expired"]]
@@ -132,6 +137,7 @@ async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime, *, workfl
 
 async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
     """Store an imported key with its event. Return False if it already exists."""
+    _check_plan(tx, item.plan_id)
     row = await tx.fetch_row(
         QUERIES["working_add"],
         tx.scope.tenant_id,
@@ -166,7 +172,8 @@ async def sweep(tx: Tx, now: datetime) -> None:
 
 async def _end(tx: Tx, plan_id: str, key: str, now: datetime) -> bool:
     """Delete an expired key and redact its events, so that the next write creates a new key."""
-    if await tx.fetch_row(QUERIES["working_end"], tx.scope.tenant_id, plan_id, key, now) is None:
+    which = (tx.scope.tenant_id, plan_id, key, now, tx.scope.user_id)
+    if await tx.fetch_row(QUERIES["working_end"], *which) is None:
         return False
     await tx.execute(QUERIES["working_redact"], plan_id, key)
     return True
@@ -176,12 +183,18 @@ async def _check_app(tx: Tx, plan_id: str) -> None:
     """Raise ValidationFailedError if the shared state of an app is too large to be part of each of its transcripts."""
     if not plan_id.startswith(OF_AN_APP):
         return
-    row = await tx.fetch_row(QUERIES["working_bytes"], tx.scope.tenant_id, plan_id)
+    row = await tx.fetch_row(QUERIES["working_bytes"], tx.scope.tenant_id, plan_id, tx.scope.user_id)
     if row is not None and row["bytes"] > MAX_APP_BYTES:
         raise ValidationFailedError(
             f"shared_state: would be larger than {MAX_APP_BYTES >> 20} MiB in total for the app; set less, or remove"
             " keys"
         )
+
+
+def _check_plan(tx: Tx, plan_id: str) -> None:
+    """Raise ValidationFailedError outside of spaces for an id like those that rows of spaces have as stored."""
+    if plan_id.startswith(SPACE_PREFIX) and not tx.scope.user_id.startswith(SPACE_PREFIX):
+        raise ValidationFailedError(f"plan_id: must not begin with {SPACE_PREFIX!r}, which is reserved for spaces")
 
 
 def item_from_row(row: Row) -> WorkingItem:

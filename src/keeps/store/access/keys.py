@@ -8,7 +8,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from keeps.base.clock import Clock, new_id
-from keeps.base.scope import Scope, check_id, owns_shared
+from keeps.base.scope import Scope, check_id, is_reserved
 from keeps.store.access import store
 from keeps.store.access.roles import ADMINISTRATIVE, allows
 from keeps.store.db.session import Database
@@ -48,8 +48,8 @@ class KeyService:
                 raise ForbiddenError(f"you cannot grant the role {role}, which you do not have")
         if new.user_id is not None:
             check_id("user_id", new.user_id)
-            if owns_shared(new.user_id):
-                raise ValidationFailedError(f"user_id: {new.user_id!r} owns shared data and cannot have a key")
+            if is_reserved(new.user_id):
+                raise ValidationFailedError(f"user_id: {new.user_id!r} is reserved and cannot have a key")
         if new.agent_id is not None:
             check_id("agent_id", new.agent_id)
         limits = None if new.limits is None or new.limits == KeyLimits() else new.limits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from keeps.base.addresses import host_of, is_public
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
@@ -10,8 +12,10 @@ MOST_BYTES = 64 << 10
 """Maximum length of an answer."""
 
 
-async def post(url: str, body: bytes, content_type: str, *, allow_private: bool) -> bytes:
-    """Send a body, as to a webhook, and return the answer.
+async def post(
+    url: str, body: bytes, content_type: str, *, allow_private: bool, signature: Mapping[str, str] | None = None
+) -> bytes:
+    """Send a body, as to a webhook, and return the answer. `signature`: headers that sign it.
 
     Raises ValidationFailedError for an address that is not allowed, UnavailableError without an answer of status 2xx.
     """
@@ -28,7 +32,7 @@ async def post(url: str, body: bytes, content_type: str, *, allow_private: bool)
 
     connector = aiohttp.TCPConnector(resolver=None if allow_private else PublicResolver())
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
-    headers = {"Content-Type": content_type, "User-Agent": "Keeps"}
+    headers = {"Content-Type": content_type, "User-Agent": "Keeps", **(signature or {})}
     try:
         async with (
             aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=False) as session,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, time
 
 from keeps.base.clock import Clock
-from keeps.base.scope import Scope
+from keeps.base.scope import COSTS_USER_ID, Scope
 from keeps.base.telemetry.logs import log
 from keeps.base.telemetry.metrics import Metrics
 from keeps.store.costs import store
@@ -23,8 +23,6 @@ RETRY_SECONDS = 20.0
 MAX_BUFFERED = 10_000
 """Rows that wait at most; beyond them, new tenants and models are not counted until some are written."""
 MAX_NAME = 100
-ACTOR = "keeps.costs"
-"""The user that writes counts, and whose events those of budgets are."""
 
 
 class ModelUsage:
@@ -80,7 +78,7 @@ class ModelUsage:
             return None
         today = self._clock().astimezone(UTC).date()
         await self.flush(None if self.budgets.reads_all(today) else tenant_id)
-        async with self._database.scoped(Scope(tenant_id, ACTOR)) as tx:
+        async with self._database.scoped(Scope(tenant_id, COSTS_USER_ID)) as tx:
             states = await self.budgets.of_tenant(tx, today)
         states += await self.budgets.of_all(self._database, today)
         resets = [state.budget.resets_on(today) for state in states if state.level == "reached"]
@@ -106,7 +104,7 @@ class ModelUsage:
         today = self._clock().astimezone(UTC).date()
         alerts: list[Alert] = []
         try:
-            async for attempt in self._database.writing(Scope(tenant_id, ACTOR)):
+            async for attempt in self._database.writing(Scope(tenant_id, COSTS_USER_ID)):
                 async with attempt as tx:
                     await store.add(tx, rows)
                     alerts = await self.budgets.alert_tenant(tx, today, self._clock())

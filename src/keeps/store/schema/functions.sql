@@ -609,6 +609,17 @@ BEGIN
 END
 $$;
 
+-- The id of a plan as working memory stores it: in a space after the owner of the space. Ids of plans outside of spaces
+-- never begin so.
+CREATE OR REPLACE FUNCTION keeps.state_plan(owner text, plan text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN starts_with(owner, '(space) ') THEN owner || chr(31) || plan ELSE plan END;
+
+-- The id of a plan from the id that working memory stores.
+CREATE OR REPLACE FUNCTION keeps.state_plan_name(owner text, stored text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN starts_with(owner, '(space) ') THEN substr(stored, char_length(owner) + 2) ELSE stored END;
+
 -- A key of working memory after one more event.
 CREATE OR REPLACE FUNCTION keeps.working_step(held keeps.working_memory,
     event keeps.events) RETURNS keeps.working_memory
@@ -624,7 +635,7 @@ BEGIN
     END IF;
     held.created_at := COALESCE((event.data ->> 'created_at')::timestamptz, held.created_at, event.time);
     held.tenant_id := event.tenant_id;
-    held.plan_id := event.subject;
+    held.plan_id := state_plan(event.user_id, event.subject);
     held.key := event.data ->> 'key';
     held.user_id := event.user_id;
     held.version := (event.data ->> 'version')::integer;
@@ -948,7 +959,7 @@ BEGIN
                  writing.data ->> 'key' AS key, writing.user_id
           FROM events AS writing
           WHERE writing.tenant_id = tenant AND writing.type = 'plan.state.written' AND writing.data ? 'key'
-              AND writing.user_id <> wanted
+              AND writing.user_id <> wanted AND NOT starts_with(writing.user_id, '(space) ')
               AND EXISTS (SELECT FROM users WHERE users.tenant_id = tenant AND users.user_id = writing.user_id)
           ORDER BY writing.subject, writing.data ->> 'key', writing.sequence DESC) AS other
     WHERE held.tenant_id = tenant AND held.user_id = wanted AND held.plan_id = other.plan_id AND held.key = other.key;
@@ -966,7 +977,7 @@ DECLARE
 BEGIN
     PERFORM leave_shared_state();
     -- What they wrote alone into the working memory of plans goes from the log, too.
-    PERFORM redact_plan_events(plan_id, key) FROM working_memory WHERE tenant_id = tenant AND user_id = wanted;
+    PERFORM redact_plan_events(state_plan_name(user_id, plan_id), key) FROM working_memory WHERE tenant_id = tenant AND user_id = wanted;
     -- A key that others wrote is theirs by now. It is said once more as a whole, so that the log without the erased
     -- user's parts still gives it.
     FOR shared IN
@@ -974,7 +985,7 @@ BEGIN
         JOIN events ON events.tenant_id = tenant AND events.subject = held.plan_id
             AND events.type = 'plan.state.written'
                    AND events.data ->> 'key' = held.key AND events.user_id = wanted
-        WHERE held.tenant_id = tenant AND held.user_id <> wanted
+        WHERE held.tenant_id = tenant AND held.user_id <> wanted AND NOT starts_with(wanted, '(space) ')
     LOOP
         PERFORM redact_plan_events(shared.plan_id, shared.key);
         WITH counter AS (
@@ -1260,9 +1271,11 @@ CREATE OR REPLACE FUNCTION keeps.clear_plan() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 BEGIN
     DELETE FROM task_contexts WHERE tenant_id = OLD.tenant_id AND user_id = OLD.user_id AND plan_id = OLD.plan_id;
-    IF current_setting('app.erasing', true) IS DISTINCT FROM 'user' AND NOT EXISTS (SELECT FROM plans
-        WHERE tenant_id = OLD.tenant_id AND plan_id = OLD.plan_id AND user_id <> OLD.user_id) THEN
-        DELETE FROM working_memory WHERE tenant_id = OLD.tenant_id AND plan_id = OLD.plan_id;
+    IF current_setting('app.erasing', true) IS DISTINCT FROM 'user' AND (starts_with(OLD.user_id, '(space) ')
+        OR NOT EXISTS (SELECT FROM plans WHERE tenant_id = OLD.tenant_id AND plan_id = OLD.plan_id
+            AND user_id <> OLD.user_id AND NOT starts_with(user_id, '(space) '))) THEN
+        DELETE FROM working_memory
+        WHERE tenant_id = OLD.tenant_id AND plan_id = state_plan(OLD.user_id, OLD.plan_id);
         PERFORM redact_plan_events(OLD.plan_id, NULL);
     END IF;
     RETURN NULL;

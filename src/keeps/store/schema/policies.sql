@@ -289,7 +289,8 @@ GRANT EXECUTE ON FUNCTION keeps.json_kind(jsonb), keeps.json_room(jsonb, text[])
     keeps.json_add(jsonb, text[], numeric), keeps.json_change(jsonb, text[], text, jsonb) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.words_audience(text, timestamptz, text), keeps.words_agent(text, text),
     keeps.was_undone(text, uuid, text), keeps.serves_from(), keeps.tenant_hash(text) TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.redact_plan_events(text, text) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.redact_plan_events(text, text), keeps.state_plan(text, text),
+    keeps.state_plan_name(text, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_own_events(text, text[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_rows(text[], uuid[]), keeps.transcript_owners(text, text, integer),
     keeps.item_owners(text, integer), keeps.memory_owners(uuid[]), keeps.memory_subjects(integer)

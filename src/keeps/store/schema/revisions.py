@@ -32,6 +32,7 @@ REVISIONS = {
     "0027": "What models cost, by day, job and model, and budgets of which tenants were told.",
     "0029": "Frozen tenants: a directory of bundles, and the day of a tenant's last call.",
     "0030": "Jobs that rest while their tenant has no work for them.",
+    "0031": "Working memory of a space apart from that of the tenant and of other spaces.",
 }
 """Each revision, with its description. Its statements are in the file of its number, such as 0001.sql; a revision
 without a file changes functions.sql or policies.sql alone."""

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import secrets
 import time
 from datetime import datetime, timedelta
 from itertools import zip_longest
@@ -38,6 +39,28 @@ TURN_SECONDS = 30.0
 """Seconds for which a webhook is served before waiting ones get its place."""
 RETRY_SECONDS = (5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600)
 """Pauses after consecutive failures; after the last, the event becomes a dead letter."""
+
+
+def new_secret() -> str:
+    """Return a random secret to sign with, as Standard Webhooks writes it."""
+    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def is_secret(text: str) -> bool:
+    """Return whether a text is a secret of Standard Webhooks."""
+    try:
+        return text.startswith("whsec_") and len(base64.b64decode(text.removeprefix("whsec_"), validate=True)) >= 24
+    except ValueError:
+        return False
+
+
+def signed_headers(secret: str, message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """Return the headers by which a receiver verifies a body."""
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signature(secret, message_id, timestamp, body),
+    }
 
 
 def signature(secret: str, event_id: str, timestamp: int, body: bytes) -> str:
@@ -153,9 +176,7 @@ class Delivery:
         headers = {
             "Content-Type": "application/cloudevents+json",
             "User-Agent": "Keeps",
-            "webhook-id": str(event.id),
-            "webhook-timestamp": str(timestamp),
-            "webhook-signature": signature(held["secret"], str(event.id), timestamp, body),
+            **signed_headers(held["secret"], str(event.id), timestamp, body),
         }
         host = host_of(held["url"])
         if host is None or (not self._allow_private and is_public(host) is False):

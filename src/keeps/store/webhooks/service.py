@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import secrets
 from uuid import UUID
 
 from keeps.base.addresses import host_of, is_public
@@ -13,7 +11,7 @@ from keeps.base.telemetry.metrics import Metrics
 from keeps.store.db.session import Database, Row
 from keeps.store.db.statements import Statement, Statements
 from keeps.store.tenants.store import ensure_tenant
-from keeps.store.webhooks.delivery import Delivery
+from keeps.store.webhooks.delivery import Delivery, new_secret
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import MadeWebhook, NewWebhook, Webhook, WebhookFailure
 from keeps_client.validation import event_types
@@ -45,7 +43,7 @@ class WebhookService:
             raise ValidationFailedError(
                 f"{host} is not a public address; KEEPS_WEBHOOKS_ALLOW_PRIVATE=true allows it, if you run this server"
             )
-        secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+        secret = new_secret()
         webhook_id, now = new_id(), self._clock()
         await self._database.place(scope.tenant_id)
         row: Row | None = None
