@@ -51,10 +51,11 @@ async def test_own_words_in_a_space_are_not_said_to_be_of_another_user(keeps: Ke
 
 
 async def test_text_of_the_tenant_is_marked_for_an_unknown_user(keeps: Keeps, tenant: str) -> None:
-    stored = await keeps.memory(Scope(tenant, "alice")).remember(OWN, visibility="tenant")
-    assert marked(stored.memory) == f"(shared in the tenant) {OWN}"
-    assert marked(stored.memory, asking="alice") == OWN
-    assert marked(stored.memory, asking="bob") == f"(shared by another user) {OWN}"
+    alice = keeps.memory(Scope(tenant, "alice"))
+    stored = await alice.get((await alice.remember(OWN, visibility="tenant")).memory_id)
+    assert marked(stored) == f"(shared in the tenant) {OWN}"
+    assert marked(stored, asking="alice") == OWN
+    assert marked(stored, asking="bob") == f"(shared by another user) {OWN}"
 
 
 async def test_tools_and_contexts_mark_text_from_outside(memory: Any) -> None:

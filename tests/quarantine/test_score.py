@@ -65,7 +65,7 @@ def test_weights_have_one_number_for_each_feature() -> None:
 async def test_a_megabyte_from_outside_is_read_beside_the_event_loop(
     keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged = screening.gives_instructions
+    judged = gives_instructions
     loop, loop_thread = asyncio.get_running_loop(), threading.get_ident()
     turns: list[int] = []
 
