@@ -30,6 +30,7 @@ REVISIONS = {
     "0025": "A chain of hashes over the log of each tenant.",
     "0026": "Memories that wait in the inbox, and how far a memory is trusted.",
     "0027": "What models cost, by day, job and model, and budgets of which tenants were told.",
+    "0028": "Counters of each tenant, so that nothing counts all rows.",
 }
 """Each revision, with its description. Its statements are in the file of its number, such as 0001.sql; a revision
 without a file changes functions.sql or policies.sql alone."""
