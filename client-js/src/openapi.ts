@@ -8999,7 +8999,7 @@ export interface operations {
     "get /v1/operations": {
         parameters: {
             query?: {
-                job?: ("sessions" | "promotion" | "decay" | "expiry" | "storage" | "consolidation" | "index" | "inbox") | null;
+                job?: ("sessions" | "promotion" | "decay" | "expiry" | "storage" | "consolidation" | "index" | "counts" | "inbox") | null;
                 status?: ("running" | "completed" | "failed" | "undone") | null;
                 limit?: number;
                 cursor?: string | null;

@@ -1116,7 +1116,13 @@ CREATE TABLE keeps.tenants (
     retired_until timestamp with time zone,
     state_bytes bigint DEFAULT 0 NOT NULL,
     chain_hash bytea,
+    user_count bigint DEFAULT 0 NOT NULL,
+    live_count bigint DEFAULT 0 NOT NULL,
+    retired_count bigint DEFAULT 0 NOT NULL,
+    text_count bigint DEFAULT 0 NOT NULL,
+    counted_at timestamp with time zone DEFAULT now(),
     used_on date,
+    jobs_rest boolean DEFAULT false NOT NULL,
     CONSTRAINT tenants_id_length CHECK (((char_length(tenant_id) >= 1) AND (char_length(tenant_id) <= 64))),
     CONSTRAINT tenants_max_bytes_positive CHECK ((max_bytes >= 0)),
     CONSTRAINT tenants_max_memories_positive CHECK ((max_memories >= 0))
@@ -1127,7 +1133,19 @@ COMMENT ON TABLE keeps.tenants IS 'Local replica of the identity service. last_s
 
 COMMENT ON COLUMN keeps.tenants.chain_hash IS 'SHA-256 of the newest event, which is the head of the chain. NULL: no event since the chain exists.';
 
+COMMENT ON COLUMN keeps.tenants.user_count IS 'Number of users, with the owners of spaces.';
+
+COMMENT ON COLUMN keeps.tenants.live_count IS 'Number of memories that are not deleted; memory_count has all of them.';
+
+COMMENT ON COLUMN keeps.tenants.retired_count IS 'Number of events that retention removed: last_sequence minus this is the number of events.';
+
+COMMENT ON COLUMN keeps.tenants.text_count IS 'Number of items that are found by meaning, so that they need vectors.';
+
+COMMENT ON COLUMN keeps.tenants.counted_at IS 'When a check last corrected the counters, or the tenant was made. NULL: not counted since revision 28.';
+
 COMMENT ON COLUMN keeps.tenants.used_on IS 'Day of the last call of the tenant, noted where tenants can be frozen. NULL: not noted yet.';
+
+COMMENT ON COLUMN keeps.tenants.jobs_rest IS 'Jobs of the tenant are due later than their period says, since it has no work for them. Its next write wakes them.';
 
 ALTER TABLE ONLY keeps.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
@@ -1232,6 +1250,23 @@ COMMENT ON TABLE keeps.vector_bits IS 'Vector search, first pass: the signs of a
 
 ALTER TABLE ONLY keeps.vector_bits
     ADD CONSTRAINT vector_bits_pkey PRIMARY KEY (tenant_id, audience, life, folded, first, model);
+
+CREATE TABLE keeps.vector_counts (
+    tenant_id text NOT NULL,
+    model text NOT NULL,
+    vectors bigint DEFAULT 0 NOT NULL,
+    deleted bigint DEFAULT 0 NOT NULL,
+    items bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+COMMENT ON TABLE keeps.vector_counts IS 'Number of vectors by model: of memories, of those of them that are deleted, and of items that have any.';
+
+ALTER TABLE ONLY keeps.vector_counts
+    ADD CONSTRAINT vector_counts_pkey PRIMARY KEY (tenant_id, model);
+
+ALTER TABLE ONLY keeps.vector_counts
+    ADD CONSTRAINT vector_counts_tenant_exists FOREIGN KEY (tenant_id) REFERENCES keeps.tenants(tenant_id) ON DELETE CASCADE;
 
 CREATE TABLE keeps.webhook_failures (
     tenant_id text NOT NULL,

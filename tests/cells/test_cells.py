@@ -38,6 +38,7 @@ from keeps.store.db.embedded.binaries import installed_binaries
 from keeps.store.db.embedded.server import SETTINGS
 from keeps.store.db.statements import Statement
 from keeps.store.events.service import EventService
+from keeps.store.tenants.counts import TenantCounts
 from keeps.store.webhooks.service import WebhookService
 from keeps_client.errors import (
     ConflictError,
@@ -206,6 +207,7 @@ async def test_a_move_under_writers_loses_and_doubles_nothing(
             await asyncio.sleep(0.02)
         following.cancel()
         stored = [each["content"] for name in ("bob", "carol") for each in await _contents(two, "second", name)]
+    assert (await TenantCounts(two.keeps.database, two.keeps.metrics).check(alice.scope, weigh=True)).wrong == []
     assert sorted(stored) == sorted(acknowledged)
     assert len(set(acknowledged)) == len(acknowledged) > 10
     assert seen == sorted(set(seen))
@@ -274,6 +276,7 @@ async def test_a_move_that_is_killed_goes_back_or_on(kept: Two, tenant: str, sou
     assert set(contents) == expected
     assert len(contents) == len(expected)
     assert (await two.keeps.service(EventService).verify(alice.scope)).equal
+    assert (await TenantCounts(two.keeps.database, two.keeps.metrics).check(alice.scope, weigh=True)).wrong == []
     assert await two.objects() == []
     assert await two.cells.left_over() == []
     assert (await two.cells.move(tenant, target, nobody)).source == target

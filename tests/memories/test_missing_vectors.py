@@ -17,6 +17,7 @@ from keeps.memory.indexing.service import Indexer
 from keeps.memory.lifecycle.service import Lifecycle
 from keeps.store.db.session import Tx
 from keeps.store.db.statements import Statement
+from keeps.store.tenants.counts import TenantCounts
 from keeps_client.errors import UnavailableError
 from tests.writing import in_write
 
@@ -139,6 +140,7 @@ async def test_users_with_vectors_of_other_models_are_found(keeps: Keeps, tenant
         shared[user] = told.memory.memory_id
     await in_write(keeps.database, Scope(tenant, "carol"), lambda tx: _older(tx, shared["carol"]))
     await in_write(keeps.database, Scope(tenant, "alice"), lambda tx: _older(tx, None))
+    await TenantCounts(keeps.database, keeps.metrics).check(Scope(tenant))  # They were changed behind the counters.
     embedder = keeps.service(Indexer)._embedder
     assert embedder is not None
     found = await store.users_with_other_models(keeps.database, embedder.model)

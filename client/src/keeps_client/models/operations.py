@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Cursor, Limit, Page, Wire
 
-JobName = Literal["sessions", "promotion", "decay", "expiry", "storage", "consolidation", "index"]
+JobName = Literal["sessions", "promotion", "decay", "expiry", "storage", "consolidation", "index", "counts"]
 OperationName = Literal[JobName, "inbox"]
 """A job, or decisions of a person about the inbox."""
 OperationStatus = Literal["running", "completed", "failed", "undone"]

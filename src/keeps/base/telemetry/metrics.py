@@ -84,9 +84,12 @@ class Metrics:
         self.jobs_queued = latest("keeps_memory_jobs_queued", "The worker's queue, by status.", ["status"])
         self.storage = latest("keeps_memory_storage_bytes", "Size of the database.")
         self.pool = summed("keeps_db_pool_connections", "Database connections, by state.", ["state"])
-        self.pending = latest("keeps_memory_index_pending", "Memories and items that wait for their vectors.")
+        self.pending = latest("keeps_memory_index_pending", "Memories and items without a vector of the model.")
         self.lag = latest(
-            "keeps_memory_index_lag_seconds", "Age of the oldest memory or item that waits for its vector."
+            "keeps_memory_index_lag_seconds", "Age of the oldest memory or item that waits for its first vector."
+        )
+        self.counts_corrected = counter(
+            "keeps_memory_counts_corrected", "Counters of tenants that a check found wrong and corrected.", ["counter"]
         )
         self.state = StateMetrics(self.registry)
         self.costs = CostMetrics(self.registry)

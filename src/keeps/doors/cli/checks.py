@@ -20,9 +20,11 @@ from keeps.base.clock import utc_now
 from keeps.base.scope import Scope
 from keeps.base.settings import Settings
 from keeps.doors.cli.counts import counted
+from keeps.memory.operations.service import JOB_USER
 from keeps.memory.providers.service import ProviderService
 from keeps.memory.transfer.erasure import TenantService
 from keeps.sources.databases.service import DatabaseService
+from keeps.store.tenants.counts import TenantCounts
 from keeps_client.errors import KeepsError
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 WAITING = timedelta(minutes=3)
 """Age of a log segment in the home at which something keeps it from the backups."""
 FAR_BEHIND = 64 << 20
+TENANTS_AT_ONCE = 500
 State = Literal["ok", "note", "failed"]
 
 
@@ -44,15 +47,18 @@ class Check:
     finding: str
 
 
-async def run_checks(settings: Settings) -> list[Check]:
-    """Run all checks, in the order of their dependencies. Nothing is written except by opening a home."""
+async def run_checks(settings: Settings, *, counts: bool = False) -> list[Check]:
+    """Run all checks, in the order of their dependencies.
+
+    Nothing is written except by opening a home, and by `counts`, which corrects counters.
+    """
     checks = [_python()]
     if settings.database_url is None:
         checks += _embedded(settings)
     checks += [await _sandbox(), _model(settings), *await _reranker(settings)]
     if any(check.state == "failed" for check in checks if check.name not in ("sandbox", "model", "reranker")):
         return checks
-    return checks + await _database(settings)
+    return checks + await _database(settings, counts=counts)
 
 
 def _python() -> Check:
@@ -248,7 +254,7 @@ def _log_of_backups(home: Path, place: Path, folder: Path, server_pid: int | Non
     return []
 
 
-async def _database(settings: Settings) -> list[Check]:
+async def _database(settings: Settings, *, counts: bool) -> list[Check]:
     from keeps.bootstrap import open_keeps
     from keeps.store.db.probe import CITUS, has_citus
 
@@ -257,6 +263,7 @@ async def _database(settings: Settings) -> list[Check]:
     except KeepsError as error:
         return [Check("database", "failed", error.detail)]
     try:
+        counters = await _counts(keeps) if counts else []
         index = await keeps.status()
         version = await keeps.server_version()
         citus = await has_citus(keeps.database.main)
@@ -281,6 +288,7 @@ async def _database(settings: Settings) -> list[Check]:
             f" {counted(index.counts.tenants, 'tenant')}; {counted(index.counts.events, 'event')}",
         ),
     ]
+    checks += counters
     checks += cells
     checks += results
     others = sorted(model for model in index.counts.vectors if model != index.model)
@@ -302,6 +310,22 @@ async def _database(settings: Settings) -> list[Check]:
             )
         )
     return checks
+
+
+async def _counts(keeps: Keeps) -> list[Check]:
+    """Compare the counters of every tenant with its rows, and correct them."""
+    counts = TenantCounts(keeps.database, keeps.metrics)
+    checks: list[Check] = []
+    tenants, after = 0, ""
+    while page := await keeps.service(TenantService).page(after, TENANTS_AT_ONCE):
+        for info in page:
+            check = await counts.check(Scope(info.tenant_id, JOB_USER), weigh=True)
+            tenants += 1
+            checks += [
+                Check("counts", "note", f"tenant {info.tenant_id}: {wrong}; it is corrected") for wrong in check.wrong
+            ]
+        after = page[-1].tenant_id
+    return checks or [Check("counts", "ok", f"the counters of {counted(tenants, 'tenant')} equal their rows")]
 
 
 async def _providers(keeps: Keeps) -> list[Check]:

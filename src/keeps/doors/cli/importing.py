@@ -86,10 +86,8 @@ async def _import_records(target: Target, records: Records, owner: str | None, *
                 memory, records, lambda count: bar.advance(storing, count), owner=owner, dry_run=dry_run
             )
             if wait and not dry_run and in_process(memory):
-                indexer, user = memory.keeps.service(Indexer), (target.tenant, target.scope.user_id)
-                waiting = await indexer.users_to_index()
-                pending = sum(item.pending for item in waiting if (item.tenant_id, item.user_id) == user)
-                indexing = bar.add_task("indexing", total=pending)
+                indexer = memory.keeps.service(Indexer)
+                indexing = bar.add_task("indexing", total=await indexer.waiting_of(target.scope))
                 await indexer.index_user(target.scope, lambda count: bar.advance(indexing, count))
     failed = bool(summary.rejected and len(summary.rejected) == summary.read)
     return _summary(summary, failed=failed, dry_run=dry_run)

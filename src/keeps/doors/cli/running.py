@@ -70,7 +70,15 @@ async def status(target: Target) -> Answer:
 
 
 @command(app)
-async def doctor(target: Target) -> Answer:
+async def doctor(
+    target: Target,
+    counts: Annotated[
+        bool,
+        typer.Option(
+            "--counts", help="Also count all rows of every tenant, and correct counters and quotas that differ."
+        ),
+    ] = False,
+) -> Answer:
     """Check the installation and explain how to fix problems.
 
     With --url, check the server. Exit code 1 if a check fails.
@@ -80,10 +88,13 @@ async def doctor(target: Target) -> Answer:
     from keeps.doors.cli.remote import check_server
 
     if target.url:
+        if counts:
+            raise ValidationFailedError("--counts needs the database; run it where the server runs, without --url")
         checks = await check_server(target)
     else:
         check_home(target.home, target.database_url)
-        checks = await run_checks(load_settings(home=target.home, database_url=target.database_url))
+        settings = load_settings(home=target.home, database_url=target.database_url)
+        checks = await run_checks(settings, counts=counts)
     shown = [f"{MARKS[check.state]} [bold]{check.name}[/]  {escape(check.finding)}" for check in checks]
     return Answer(checks, "\n".join(shown), failed=any(check.state == "failed" for check in checks))
 
@@ -219,20 +230,9 @@ async def _upgrade(home: Path, old_programs: Path, *, keep_old: bool) -> str:
 
 async def make_vectors(keeps: Keeps) -> int:
     """Make all missing vectors; return their number."""
-    from keeps.base.scope import Scope
-
-    stored = 0
     with progress(TimeRemainingColumn()) as bar:
         task = bar.add_task("indexing", total=(await keeps.status()).pending)
-        while waiting := await keeps.service(Indexer).users_to_index():
-            before = stored
-            for each in waiting:
-                stored += await keeps.service(Indexer).index_user(
-                    Scope(each.tenant_id, each.user_id), lambda count: bar.advance(task, count)
-                )
-            if stored == before:
-                break
-    return stored
+        return await keeps.service(Indexer).index_all(lambda count: bar.advance(task, count))
 
 
 @command(app)

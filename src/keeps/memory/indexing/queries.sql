@@ -1,8 +1,17 @@
 -- The index catching up with the memories.
 
 -- name: users_to_index
--- Over all tenants, ids and counts only.
-SELECT tenant_id, user_id, pending, oldest FROM keeps.users_to_index($1, $2)
+-- Over all tenants, ids only, in their order. $1: model · $2, $3: the last tenant and user of the page before · $4: limit
+SELECT tenant_id, user_id FROM keeps.users_to_index($1, $2, $3, $4)
+
+-- name: users_waiting
+-- Over all tenants, ids only, those that wait longest first.
+SELECT tenant_id, user_id FROM keeps.users_waiting($1)
+
+-- name: waiting_of_user
+-- How many of one's own memories and items wait for a vector.
+SELECT (SELECT count(*) FROM keeps.memory_pending WHERE tenant_id = $1 AND user_id = $2)
+       + (SELECT count(*) FROM keeps.item_pending WHERE tenant_id = $1 AND user_id = $2) AS waiting
 
 -- name: memories_to_index
 -- One's own memories that wait for a vector, oldest first. Without a version: the memory was forgotten meanwhile.
@@ -58,15 +67,19 @@ DELETE FROM keeps.memory_pending WHERE tenant_id = $1 AND memory_id = ANY ($2::u
 DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND user_id = $2 AND model <> $3
 
 -- name: vectors_delete
--- One's own vectors, to be made anew.
-DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND user_id = $2
+-- One's own vectors, to be made anew: their memories wait for new ones.
+WITH gone AS (
+    DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND user_id = $2 RETURNING memory_id
+)
+INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id) SELECT DISTINCT $1, memory_id, $2 FROM gone
+ON CONFLICT DO NOTHING
 
 -- name: installation_counts
 SELECT tenants, users, memories, events, vectors FROM keeps.installation_counts()
 
--- name: index_waiting
+-- name: index_missing
 -- Over all tenants, a number and a time only.
-SELECT waiting, since FROM keeps.index_waiting()
+SELECT missing, since FROM keeps.index_missing($1)
 
 -- name: users_with_other_models
 -- Over all tenants, ids only.

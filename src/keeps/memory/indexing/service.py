@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 
 from cachetools import LRUCache, TTLCache
 
@@ -14,7 +13,7 @@ from keeps.base.clock import Clock
 from keeps.base.fairness import acting_for
 from keeps.base.scope import Scope
 from keeps.memory.indexing import store
-from keeps.memory.indexing.store import Counts, PendingUser
+from keeps.memory.indexing.store import Counts, UserId
 from keeps.models.embedder import Embedder, Embedding
 from keeps.state.items import store as items
 from keeps.store.db.session import Database, taking_long
@@ -29,7 +28,13 @@ MOST_COMPLETE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """The state of the index. `lag_seconds`: age of the oldest text without a vector, 0 if there is none."""
+    """The state of the index.
+
+    Attributes:
+        pending: Number of memories and items without a vector of the model.
+        lag_seconds: Age of the oldest of them that waits for its first vector; 0 if none does. After a change of the
+            model, those that have a vector of the model before do not wait: `keeps reindex` makes theirs.
+    """
 
     model: str
     pending: int
@@ -160,8 +165,28 @@ class Indexer:
                 stored = await items.insert_vectors(tx, embedder.model, waiting, by_item)
         return stored
 
-    async def users_to_index(self) -> list[PendingUser]:
-        return [] if self._embedder is None else await store.users_to_index(self._database, self._embedder.model)
+    async def users_to_index(self, after: UserId = ("", "")) -> tuple[list[UserId], UserId | None]:
+        """Return a page of the users with something to index, and the user to go on after; None at the end."""
+        if self._embedder is None:
+            return [], None
+        return await store.users_to_index(self._database, self._embedder.model, after)
+
+    async def index_all(self, progress: Callable[[int], None] | None = None) -> int:
+        """Index everything that all users have waiting. Return the number of vectors stored."""
+        stored, before = 0, -1
+        while stored > before:  # More may arrive meanwhile.
+            before = stored
+            after: UserId | None = ("", "")
+            while after is not None:
+                users, after = await self.users_to_index(after)
+                for tenant_id, user_id in users:
+                    stored += await self.index_user(Scope(tenant_id, user_id), progress)
+        return stored
+
+    async def waiting_of(self, scope: Scope) -> int:
+        """Return how many memories and items of a user wait for a vector."""
+        async with self._database.scoped(scope) as tx:
+            return await store.waiting_of_user(tx)
 
     async def drop_other_models(self) -> None:
         """Delete the vectors of earlier models; call it when the new ones are complete."""
@@ -175,23 +200,18 @@ class Indexer:
                     await items.delete_other_models(tx, model)
 
     async def lag(self) -> tuple[int, float]:
-        """Return how many memories and items wait for a vector, and for how many seconds the oldest has waited.
+        """Return how many memories and items have no vector of the model, and the age in seconds of the oldest.
 
-        Cheap: it reads counts that are maintained on each change, unlike `status`, which counts rows. Vectors needed
-        by a change of the model are included once they are queued.
+        The age is that of the oldest that waits for its first vector. Both are read from counters and an index.
         """
         if self._embedder is None:
             return 0, 0.0
-        return self._lag(*await store.waiting(self._database))
-
-    def _lag(self, waiting: int, oldest: datetime | None) -> tuple[int, float]:
-        return waiting, max(0.0, (self._clock() - oldest).total_seconds()) if oldest else 0.0
+        missing, since = await store.missing(self._database, self._embedder.model)
+        return missing, max(0.0, (self._clock() - since).total_seconds()) if since else 0.0
 
     async def status(self) -> IndexStatus:
-        """Return the state of the index, counted row by row over all tenants."""
-        waiting = await self.users_to_index()
-        oldest = min((each.oldest for each in waiting), default=None)
-        pending, lag = self._lag(sum(each.pending for each in waiting), oldest)
+        """Return the state of the index over all tenants, from counters."""
+        pending, lag = await self.lag()
         return IndexStatus(
             model=self._embedder.model if self._embedder else "none",
             pending=pending,
@@ -219,9 +239,8 @@ class Indexer:
 
     async def _resume(self) -> None:
         with suppress(KeepsError):  # The next process tries again.
-            if (await self.lag())[0]:
-                for user in await self.users_to_index():
-                    self.notice(Scope(user.tenant_id, user.user_id))
+            for tenant_id, user_id in await store.users_waiting(self._database):
+                self.notice(Scope(tenant_id, user_id))
 
     async def _next_batch(self, scope: Scope) -> int | None:
         if self._embedder is None:

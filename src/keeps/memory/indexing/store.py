@@ -22,14 +22,8 @@ from keeps.store.events.store import NewEvent
 QUERIES = Statements("keeps.memory.indexing")
 
 
-@dataclass(frozen=True, slots=True)
-class PendingUser:
-    """A user with memories that wait for a vector."""
-
-    tenant_id: str
-    user_id: str
-    pending: int
-    oldest: datetime
+UserId = tuple[str, str]
+"""A tenant and a user of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +44,29 @@ class Counts:
     vectors: dict[str, int]
 
 
-async def users_to_index(database: Database, model: str, at_most: int = 1_000) -> list[PendingUser]:
-    found = await database.cells.everywhere(QUERIES["users_to_index"], model, at_most)
-    return [PendingUser(**dict(row)) for rows in found.values() for row in rows]
+async def users_to_index(
+    database: Database, model: str, after: UserId = ("", ""), at_most: int = 1_000
+) -> tuple[list[UserId], UserId | None]:
+    """Return users with something that has no vector of the model, after one of them in the order of their ids.
+
+    And the user to go on after; None at the end. Each cell is asked for up to `at_most`.
+    """
+    found = await database.cells.everywhere(QUERIES["users_to_index"], model, *after, at_most)
+    pages = [[(row["tenant_id"], row["user_id"]) for row in rows] for rows in found.values()]
+    go_on_after = min((page[-1] for page in pages if len(page) >= at_most), default=None)
+    return [user for page in pages for user in page], go_on_after
+
+
+async def users_waiting(database: Database, at_most: int = 1_000) -> list[UserId]:
+    """Return users with something that waits for its first vector, at most so many a cell."""
+    found = await database.cells.everywhere(QUERIES["users_waiting"], at_most)
+    return [(row["tenant_id"], row["user_id"]) for rows in found.values() for row in rows]
+
+
+async def waiting_of_user(tx: Tx) -> int:
+    """Return how many memories and items of the user wait for a vector."""
+    row = await tx.fetch_row(QUERIES["waiting_of_user"], tx.scope.tenant_id, tx.scope.user_id)
+    return row["waiting"] if row else 0
 
 
 async def counts(database: Database) -> Counts:
@@ -65,11 +79,11 @@ async def counts(database: Database) -> Counts:
     return Counts(**totals, vectors=dict(vectors))
 
 
-async def waiting(database: Database) -> tuple[int, datetime | None]:
-    """Return how many memories and items wait for a vector, and the time since which the oldest waits."""
-    by_cell = await database.cells.everywhere(QUERIES["index_waiting"])
+async def missing(database: Database, model: str) -> tuple[int, datetime | None]:
+    """Return how many memories and items have no vector of the model, and since when the oldest waits for its first."""
+    by_cell = await database.cells.everywhere(QUERIES["index_missing"], model)
     rows = [row for cell_rows in by_cell.values() for row in cell_rows]
-    return sum(row["waiting"] for row in rows), min((row["since"] for row in rows if row["since"]), default=None)
+    return sum(row["missing"] for row in rows), min((row["since"] for row in rows if row["since"]), default=None)
 
 
 async def queue_memories(tx: Tx, model: str) -> None:
@@ -141,7 +155,7 @@ async def delete_vectors(tx: Tx) -> None:
     await tx.execute(QUERIES["vectors_delete"], tx.scope.tenant_id, tx.scope.user_id)
 
 
-async def users_with_other_models(database: Database, model: str) -> list[tuple[str, str]]:
+async def users_with_other_models(database: Database, model: str) -> list[UserId]:
     found = await database.cells.everywhere(QUERIES["users_with_other_models"], model)
     return [(row["tenant_id"], row["user_id"]) for rows in found.values() for row in rows]
 

@@ -1,4 +1,4 @@
-"""The part of the jobs that age, merge and end memories, and of running all jobs."""
+"""The part of the jobs that age, merge and end memories, count them, and of running all jobs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from keeps.memory.memories.changes import Changes
 from keeps.memory.operations.service import OperationService
 from keeps.part import Core, Job, Part, Run, UserJob
 from keeps.store.db.session import Database
+from keeps.store.tenants.counts import TenantCounts
 
-HOURLY, WEEKLY = timedelta(hours=1), timedelta(days=7)
+HOURLY, DAILY, WEEKLY = timedelta(hours=1), timedelta(days=1), timedelta(days=7)
 
 
 def make(core: Core) -> None:
@@ -48,6 +49,18 @@ async def _sample_storage(database: Database, scope: Scope, run: Run) -> None:
             await tx.execute(QUERIES["storage_sample"], run.tenant_id, run.now.date())
 
 
+def _counts(core: Core) -> UserJob:
+    return partial(_check_counts, TenantCounts(core.database, core.metrics))
+
+
+async def _check_counts(counts: TenantCounts, scope: Scope, run: Run) -> None:
+    check = await counts.check(scope)
+    if check.is_first:
+        run.counts["first"] += 1
+    if check.wrong:
+        run.counts["corrected"] += len(check.wrong)
+
+
 PART = Part(
     "lifecycle",
     make,
@@ -56,6 +69,7 @@ PART = Part(
         Job("decay", HOURLY, _decay, undoable=True),
         Job("expiry", lambda settings: timedelta(hours=settings.cleanup_interval_hours), _expiry, undoable=True),
         Job("storage", HOURLY, _storage, undoable=False, per_user=False),
+        Job("counts", DAILY, _counts, undoable=False, per_user=False),
         Job("consolidation", WEEKLY, _consolidation, undoable=True),
     ),
 )

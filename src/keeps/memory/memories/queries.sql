@@ -399,7 +399,11 @@ SELECT keeps.leave_lists($1)
 SELECT set_config('app.lists_left', '', true)
 
 -- name: memories_delete
--- Remove rows for good; their words, vectors and counts go with them.
+-- Remove rows for good; their words, vectors and counts go with them. The vectors are removed here, in one statement,
+-- since their counter would be updated for each memory otherwise.
+WITH unindexed AS (
+    DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
+)
 DELETE FROM keeps.memories WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
 
 -- name: memory_redact_events

@@ -2,7 +2,8 @@
 
 -- name: server_held
 SELECT current_setting('archive_mode') = 'on' AS archives, current_setting('server_version') AS version,
-    (SELECT count(*) FROM keeps.tenants) AS tenants, (SELECT count(*) FROM keeps.memories) AS memories
+    count(*) AS tenants, COALESCE(sum(memory_count), 0)::bigint AS memories
+FROM keeps.tenants
 
 -- name: end_segment
 SELECT pg_switch_wal()

@@ -560,8 +560,10 @@ BEGIN
     SELECT count(*) INTO kept FROM needed;
     WITH changed AS (
         UPDATE tenants SET retired_sequence = GREATEST(retired_sequence, gone.sequence),
-            retired_until = GREATEST(retired_until, gone.until)
-        FROM (SELECT events.tenant_id, max(events.sequence) AS sequence, max(events.time) AS until FROM events
+            retired_until = GREATEST(retired_until, gone.until), retired_count = retired_count + gone.events
+        FROM (SELECT events.tenant_id, max(events.sequence) AS sequence, max(events.time) AS until,
+                  count(*) AS events
+              FROM events
               WHERE recorded_at < before AND NOT EXISTS (SELECT FROM needed WHERE needed.tenant_id = events.tenant_id
                   AND needed.sequence = events.sequence)
               GROUP BY events.tenant_id) AS gone
@@ -1366,21 +1368,38 @@ BEGIN
           AND audience_words.life = changed.life;
     END IF;
     IF TG_OP = 'INSERT' THEN
-        SELECT min(tenant_id) AS tenant_id, count(*) AS memories, COALESCE(sum(memory_size(content, value, metadata,
-            tags, trigger_condition)), 0) AS bytes INTO change FROM arrived;
+        SELECT min(tenant_id) AS tenant_id, count(*) AS memories, count(*) - count(deleted_at) AS live,
+            COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes INTO change
+        FROM arrived;
     ELSIF TG_OP = 'DELETE' THEN
-        SELECT min(tenant_id) AS tenant_id, -count(*) AS memories, -COALESCE(sum(memory_size(content, value, metadata,
-            tags, trigger_condition)), 0) AS bytes INTO change FROM departed;
+        SELECT min(tenant_id) AS tenant_id, -count(*) AS memories, count(deleted_at) - count(*) AS live,
+            -COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes INTO change
+        FROM departed;
     ELSE
-        SELECT (SELECT min(tenant_id) FROM arrived) AS tenant_id, 0 AS memories,
-               COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition)) FROM arrived), 0)
-                   - COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition))
-                       FROM departed), 0) AS bytes INTO change;
+        SELECT after.tenant_id, 0 AS memories, before.deleted - after.deleted AS live,
+            after.bytes - before.bytes AS bytes, before.deleted > 0 OR after.deleted > 0 AS any_deleted INTO change
+        FROM (SELECT min(tenant_id) AS tenant_id, count(deleted_at) AS deleted,
+                  COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes
+              FROM arrived) AS after
+        CROSS JOIN (SELECT count(deleted_at) AS deleted,
+                        COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes
+                    FROM departed) AS before;
+        IF change.any_deleted THEN
+            -- The vectors of memories that were deleted or restored. follow_memory ran before.
+            UPDATE vector_counts SET deleted = vector_counts.deleted + turned.deleted
+            FROM (SELECT vectors.model, sum(CASE WHEN changed.is_deleted THEN 1 ELSE -1 END) AS deleted
+                  FROM (SELECT tenant_id, memory_id, deleted_at IS NOT NULL AS is_deleted FROM arrived
+                        EXCEPT SELECT tenant_id, memory_id, deleted_at IS NOT NULL FROM departed) AS changed
+                  JOIN memory_vectors AS vectors USING (tenant_id, memory_id)
+                  GROUP BY vectors.model) AS turned
+            WHERE vector_counts.tenant_id = change.tenant_id AND vector_counts.model = turned.model;
+        END IF;
     END IF;
-    IF change.tenant_id IS NULL OR (change.memories = 0 AND change.bytes = 0) THEN
+    IF change.tenant_id IS NULL OR (change.memories = 0 AND change.live = 0 AND change.bytes = 0) THEN
         RETURN NULL;
     END IF;
-    UPDATE tenants SET memory_count = memory_count + change.memories, memory_bytes = memory_bytes + change.bytes
+    UPDATE tenants SET memory_count = memory_count + change.memories, live_count = live_count + change.live,
+        memory_bytes = memory_bytes + change.bytes
     WHERE tenant_id = change.tenant_id
     RETURNING memory_count, memory_bytes + state_bytes AS memory_bytes, max_memories, max_bytes INTO held;
     IF change.memories > 0 AND held.memory_count > held.max_memories THEN
@@ -1400,24 +1419,28 @@ CREATE OR REPLACE TRIGGER memories_count_update AFTER UPDATE
 CREATE OR REPLACE TRIGGER memories_count_delete AFTER DELETE ON keeps.memories REFERENCING OLD TABLE AS departed
     FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_memories();
 
--- Count the bytes of other rows for the tenant, and refuse what exceeds its quota. workflow counts only where true,
--- so that older rows weigh the same when removed.
+-- Count the bytes of other rows for the tenant, and items that need vectors, and refuse what exceeds its quota. workflow
+-- counts only where true, so that older rows weigh the same when removed.
 CREATE OR REPLACE FUNCTION keeps.count_state() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     weight text := $bytes$octet_length(replace(row_to_json(each)::text, ',"workflow":false', ''))$bytes$;
+    textual text := CASE TG_TABLE_NAME WHEN 'items' THEN 'count(texts)' ELSE '0' END;
     change record;
     held record;
 BEGIN
     FOR change IN EXECUTE CASE TG_OP
-        WHEN 'INSERT' THEN format('SELECT tenant_id, sum(%s) AS bytes FROM arrived AS each GROUP BY tenant_id', weight)
-        WHEN 'DELETE' THEN format('SELECT tenant_id, -sum(%s) AS bytes FROM departed AS each GROUP BY tenant_id',
-            weight)
-        ELSE format('SELECT tenant_id, sum(bytes) AS bytes FROM (SELECT tenant_id, %1$s AS bytes FROM arrived AS each
-              UNION ALL SELECT tenant_id, -%1$s FROM departed AS each) AS both_sides GROUP BY tenant_id', weight) END
+        WHEN 'INSERT' THEN format('SELECT tenant_id, sum(%s) AS bytes, %s AS texts FROM arrived AS each'
+            ' GROUP BY tenant_id', weight, textual)
+        WHEN 'DELETE' THEN format('SELECT tenant_id, -sum(%s) AS bytes, -%s AS texts FROM departed AS each'
+            ' GROUP BY tenant_id', weight, textual)
+        ELSE format('SELECT tenant_id, sum(bytes) AS bytes, sum(texts) AS texts FROM ('
+            'SELECT tenant_id, sum(%1$s) AS bytes, %2$s AS texts FROM arrived AS each GROUP BY tenant_id UNION ALL '
+            'SELECT tenant_id, -sum(%1$s), -%2$s FROM departed AS each GROUP BY tenant_id) AS both_sides'
+            ' GROUP BY tenant_id', weight, textual) END
     LOOP
-        UPDATE tenants SET state_bytes = state_bytes + change.bytes WHERE tenants.tenant_id = change.tenant_id
-            AND change.bytes <> 0
+        UPDATE tenants SET state_bytes = state_bytes + change.bytes, text_count = text_count + change.texts
+        WHERE tenants.tenant_id = change.tenant_id AND (change.bytes <> 0 OR change.texts <> 0)
         RETURNING memory_bytes + state_bytes AS bytes, max_bytes INTO held;
         IF change.bytes > 0 AND held.bytes > held.max_bytes THEN
             RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s bytes', held.max_bytes);
@@ -1440,6 +1463,129 @@ BEGIN
         EXECUTE format('CREATE OR REPLACE TRIGGER %1$s_state_delete AFTER DELETE ON keeps.%1$I REFERENCING OLD TABLE AS'
             ' departed FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_state()', name);
     END LOOP;
+END
+$$;
+
+-- Count the users of tenants.
+CREATE OR REPLACE FUNCTION keeps.count_users() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        UPDATE tenants SET user_count = user_count + came.users
+        FROM (SELECT tenant_id, count(*) AS users FROM arrived GROUP BY tenant_id) AS came
+        WHERE tenants.tenant_id = came.tenant_id;
+    ELSE
+        UPDATE tenants SET user_count = user_count - gone.users
+        FROM (SELECT tenant_id, count(*) AS users FROM departed GROUP BY tenant_id) AS gone
+        WHERE tenants.tenant_id = gone.tenant_id;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER users_count_insert AFTER INSERT ON keeps.users REFERENCING NEW TABLE AS arrived
+    FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_users();
+CREATE OR REPLACE TRIGGER users_count_delete AFTER DELETE ON keeps.users REFERENCING OLD TABLE AS departed
+    FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_users();
+
+-- The counts of a tenant, counted from its rows: by indexes, and its bytes too where they are wanted, which reads all
+-- rows. The names are columns of tenants, and of vector_counts where there is a model.
+CREATE OR REPLACE FUNCTION keeps.count_tenant(wanted text, weigh boolean) RETURNS TABLE (name text, model text,
+    held bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    stored bigint;
+    bytes bigint := 0;
+    part text;
+BEGIN
+    SELECT count(*) INTO stored FROM memories WHERE memories.tenant_id = wanted;
+    RETURN QUERY VALUES ('memory_count', '', stored);
+    RETURN QUERY SELECT 'live_count', '', stored - count(*) FROM memories
+    WHERE memories.tenant_id = wanted AND deleted_at IS NOT NULL;
+    RETURN QUERY SELECT 'user_count', '', count(*) FROM users WHERE users.tenant_id = wanted;
+    RETURN QUERY SELECT 'retired_count', '', last_sequence - (SELECT count(*) FROM events
+        WHERE events.tenant_id = wanted) FROM tenants WHERE tenants.tenant_id = wanted;
+    RETURN QUERY SELECT 'text_count', '', count(texts) FROM items WHERE items.tenant_id = wanted;
+    RETURN QUERY SELECT counted.name, by_model.model, counted.held FROM (
+        SELECT memory_vectors.model, count(*) AS vectors, count(*) FILTER (WHERE life = 'deleted') AS deleted
+        FROM memory_vectors WHERE memory_vectors.tenant_id = wanted GROUP BY memory_vectors.model) AS by_model
+    CROSS JOIN LATERAL (VALUES ('vectors', by_model.vectors), ('deleted', by_model.deleted)) AS counted(name, held);
+    RETURN QUERY SELECT 'items', item_vectors.model, count(DISTINCT row_id) FROM item_vectors
+    WHERE item_vectors.tenant_id = wanted GROUP BY item_vectors.model;
+    IF weigh THEN
+        RETURN QUERY SELECT 'memory_bytes', '', COALESCE(sum(memory_size(content, value, metadata, tags,
+            trigger_condition)), 0)::bigint FROM memories WHERE memories.tenant_id = wanted;
+        -- The tables whose rows count_state weighs, in its way.
+        FOR part IN SELECT tgrelid::regclass::text FROM pg_trigger
+            WHERE tgfoid = 'keeps.count_state()'::regprocedure GROUP BY tgrelid LOOP
+            EXECUTE format($sum$SELECT COALESCE(sum(octet_length(replace(row_to_json(each)::text,
+                ',"workflow":false', ''))), 0) FROM %s AS each WHERE tenant_id = $1$sum$, part)
+                INTO stored USING wanted;
+            bytes := bytes + stored;
+        END LOOP;
+        RETURN QUERY VALUES ('state_bytes', '', bytes);
+    END IF;
+END
+$$;
+
+-- The counters of the current tenant beside what its rows give, both of one moment. made_at and counted_at: of which
+-- counters, for correct_counts.
+CREATE OR REPLACE FUNCTION keeps.compare_counts(weigh boolean) RETURNS TABLE (name text, model text, kept bigint,
+    held bigint, made_at timestamptz, counted_at timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    RETURN QUERY SELECT compared.name, compared.model, compared.kept, compared.held, tenants.created_at,
+        tenants.counted_at
+    FROM tenants CROSS JOIN (
+        SELECT name, model, COALESCE(stored.held, 0) AS kept, COALESCE(counted.held, 0) AS held FROM (
+            SELECT counter.name, '' AS model, counter.held FROM tenants CROSS JOIN LATERAL (VALUES
+                ('user_count', user_count), ('memory_count', memory_count), ('live_count', live_count),
+                ('retired_count', retired_count), ('text_count', text_count), ('memory_bytes', memory_bytes),
+                ('state_bytes', state_bytes)) AS counter(name, held)
+            WHERE tenants.tenant_id = tenant AND (weigh OR counter.name NOT LIKE '%\_bytes')
+            UNION ALL
+            SELECT counter.name, vector_counts.model, counter.held FROM vector_counts CROSS JOIN LATERAL (VALUES
+                ('vectors', vectors), ('deleted', deleted), ('items', items)) AS counter(name, held)
+            WHERE vector_counts.tenant_id = tenant
+        ) AS stored FULL JOIN count_tenant(tenant, weigh) AS counted USING (name, model)) AS compared
+    WHERE tenants.tenant_id = tenant;
+END
+$$;
+
+-- Add what a comparison found missing to the counters of the current tenant. Not the counts themselves: writers have
+-- gone on counting. Returns false if the counters are no longer those that were compared.
+CREATE OR REPLACE FUNCTION keeps.correct_counts(seen_made_at timestamptz, seen_counted_at timestamptz, names text[],
+    models text[], changes bigint[]) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    by_name jsonb := (SELECT COALESCE(jsonb_object_agg(change.name, change.by), '{}')
+        FROM unnest(names, models, changes) AS change(name, model, by) WHERE change.model = '');
+BEGIN
+    UPDATE tenants SET counted_at = clock_timestamp(),
+        user_count = user_count + COALESCE((by_name ->> 'user_count')::bigint, 0),
+        memory_count = memory_count + COALESCE((by_name ->> 'memory_count')::bigint, 0),
+        live_count = live_count + COALESCE((by_name ->> 'live_count')::bigint, 0),
+        retired_count = retired_count + COALESCE((by_name ->> 'retired_count')::bigint, 0),
+        text_count = text_count + COALESCE((by_name ->> 'text_count')::bigint, 0),
+        memory_bytes = memory_bytes + COALESCE((by_name ->> 'memory_bytes')::bigint, 0),
+        state_bytes = state_bytes + COALESCE((by_name ->> 'state_bytes')::bigint, 0)
+    WHERE tenant_id = tenant AND created_at = seen_made_at AND counted_at IS NOT DISTINCT FROM seen_counted_at;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO vector_counts AS held (tenant_id, model, vectors, deleted, items)
+    SELECT tenant, change.model, COALESCE(sum(change.by) FILTER (WHERE change.name = 'vectors'), 0),
+        COALESCE(sum(change.by) FILTER (WHERE change.name = 'deleted'), 0),
+        COALESCE(sum(change.by) FILTER (WHERE change.name = 'items'), 0)
+    FROM unnest(names, models, changes) AS change(name, model, by) WHERE change.model <> ''
+    GROUP BY change.model
+    ON CONFLICT (tenant_id, model) DO UPDATE SET vectors = held.vectors + EXCLUDED.vectors,
+        deleted = held.deleted + EXCLUDED.deleted, items = held.items + EXCLUDED.items;
+    RETURN true;
 END
 $$;
 
@@ -1480,8 +1626,8 @@ CREATE OR REPLACE FUNCTION keeps.list_tenants(after_tenant_id text, at_most inte
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY SELECT tenants.tenant_id, (SELECT count(*) FROM users
-        WHERE users.tenant_id = tenants.tenant_id), tenants.memory_count,
+    RETURN QUERY SELECT tenants.tenant_id, CASE WHEN tenants.counted_at IS NULL THEN (SELECT count(*) FROM users
+        WHERE users.tenant_id = tenants.tenant_id) ELSE tenants.user_count END, tenants.memory_count,
            tenants.memory_bytes + tenants.state_bytes, tenants.max_memories, tenants.max_bytes, tenants.created_at
     FROM tenants WHERE tenants.tenant_id > after_tenant_id AND elsewhere(tenants.tenant_id) IS NULL
     ORDER BY tenants.tenant_id LIMIT at_most;
@@ -1535,15 +1681,71 @@ BEGIN
 END
 $$;
 
--- Counts over all tenants, for keeps status.
+-- Counts over all tenants, for keeps status: sums of counters. Only tenants that were not counted since revision 28 are
+-- counted here.
 CREATE OR REPLACE FUNCTION keeps.installation_counts() RETURNS TABLE (tenants bigint, users bigint, memories bigint, events bigint,
     vectors jsonb)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-    SELECT (SELECT count(*) FROM tenants), (SELECT count(*) FROM users), (SELECT count(*) FROM memories
-        WHERE deleted_at IS NULL),
-           (SELECT count(*) FROM events),
-           (SELECT COALESCE(jsonb_object_agg(model, found), '{}') FROM (SELECT model, count(*) AS found
-               FROM memory_vectors GROUP BY model) AS counted)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    uncounted text[];
+    counted record;
+BEGIN
+    SELECT count(*), COALESCE(sum(user_count) FILTER (WHERE counted_at IS NOT NULL), 0),
+        COALESCE(sum(live_count) FILTER (WHERE counted_at IS NOT NULL), 0), COALESCE(sum(last_sequence - retired_count)
+            FILTER (WHERE counted_at IS NOT NULL), 0), array_agg(tenant_id) FILTER (WHERE counted_at IS NULL)
+    INTO tenants, users, memories, events, uncounted FROM keeps.tenants;
+    SELECT COALESCE(jsonb_object_agg(model, total), '{}') INTO vectors
+    FROM (SELECT model, sum(held.vectors) AS total FROM vector_counts AS held
+          WHERE uncounted IS NULL OR tenant_id <> ALL (uncounted)
+          GROUP BY model HAVING sum(held.vectors) > 0) AS by_model;
+    FOR counted IN
+        SELECT counts.name, counts.model, counts.held, held.last_sequence
+        FROM unnest(uncounted) AS missing(tenant_id) JOIN keeps.tenants AS held USING (tenant_id)
+        CROSS JOIN LATERAL count_tenant(missing.tenant_id, false) AS counts
+    LOOP
+        CASE counted.name
+            WHEN 'user_count' THEN users := users + counted.held;
+            WHEN 'live_count' THEN memories := memories + counted.held;
+            WHEN 'retired_count' THEN events := events + counted.last_sequence - counted.held;
+            WHEN 'vectors' THEN vectors := vectors || jsonb_build_object(counted.model,
+                counted.held + COALESCE((vectors ->> counted.model)::bigint, 0));
+            ELSE NULL;
+        END CASE;
+    END LOOP;
+    RETURN NEXT;
+END
+$$;
+
+-- How many memories and items have no vector of a model, and since when the oldest of those that wait for one waits:
+-- differences of counters. After a change of the model nothing waits until the index is made anew.
+CREATE OR REPLACE FUNCTION keeps.index_missing(wanted_model text) RETURNS TABLE (missing bigint, since timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    uncounted text[];
+BEGIN
+    SELECT COALESCE(sum(live_count + text_count) FILTER (WHERE counted_at IS NOT NULL), 0),
+        array_agg(tenant_id) FILTER (WHERE counted_at IS NULL)
+    INTO missing, uncounted FROM tenants;
+    missing := missing - (
+        SELECT COALESCE(sum(vectors - deleted + items), 0) FROM vector_counts
+        WHERE model = wanted_model AND (uncounted IS NULL OR tenant_id <> ALL (uncounted)));
+    IF uncounted IS NOT NULL THEN
+        missing := missing + (
+            SELECT COALESCE(sum(CASE WHEN counts.name IN ('live_count', 'text_count', 'deleted') THEN counts.held
+                                ELSE -counts.held END), 0)
+            FROM unnest(uncounted) AS uncounted_tenant(id)
+            CROSS JOIN LATERAL count_tenant(uncounted_tenant.id, false) AS counts
+            WHERE counts.name IN ('live_count', 'text_count')
+               OR counts.name IN ('vectors', 'deleted', 'items') AND counts.model = wanted_model);
+    END IF;
+    missing := GREATEST(missing, 0);
+    IF missing > 0 THEN
+        since := LEAST((SELECT min(noticed_at) FROM memory_pending), (SELECT min(noticed_at) FROM item_pending));
+    END IF;
+    RETURN NEXT;
+END
 $$;
 
 -- What models were asked from one day to another: rows of the current tenant, or of all for the owner. Tokens that a
@@ -1953,7 +2155,7 @@ CREATE OR REPLACE FUNCTION keeps.webhooks_behind() RETURNS TABLE (behind bigint,
     FROM webhooks JOIN tenants USING (tenant_id) WHERE webhooks.active AND webhooks.position < tenants.last_sequence
 $$;
 
--- The users with memories or items that have no vector of a model: ids and counts.
+-- The users with memories or items that have no vector of a model: ids and counts. For servers of the release before.
 CREATE OR REPLACE FUNCTION keeps.users_to_index(wanted_model text, at_most integer) RETURNS TABLE (tenant_id text,
     user_id text, pending bigint, oldest timestamptz)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
@@ -1975,41 +2177,126 @@ BEGIN
 END
 $$;
 
--- The users with vectors of other models than one, for the clean-up after a change of model.
+-- The users with memories or items that have no vector of a model, in the order of their ids, after one of them. Counters
+-- say which tenants have any. What was written lately is listed in memory_pending and item_pending; memories are looked
+-- at only where the model changed, or where less is listed than is missing.
+CREATE OR REPLACE FUNCTION keeps.users_to_index(wanted_model text, after_tenant text, after_user text, at_most integer)
+    RETURNS TABLE (tenant_id text, user_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    held record;
+    after text;
+    listed boolean;
+    found bigint;
+    remaining bigint := at_most;
+BEGIN
+    FOR held IN
+        SELECT tenants.tenant_id, tenants.counted_at,
+            live_count + text_count - COALESCE(vectors - deleted + items, 0) AS missing
+        FROM tenants LEFT JOIN vector_counts
+          ON vector_counts.tenant_id = tenants.tenant_id AND vector_counts.model = wanted_model
+        WHERE tenants.tenant_id >= after_tenant
+          AND (counted_at IS NULL OR live_count + text_count > COALESCE(vectors - deleted + items, 0))
+        ORDER BY tenants.tenant_id
+    LOOP
+        after := CASE held.tenant_id WHEN after_tenant THEN after_user ELSE '' END;
+        listed := held.counted_at IS NOT NULL
+            AND NOT EXISTS (SELECT FROM vector_counts WHERE vector_counts.tenant_id = held.tenant_id
+                              AND vector_counts.model <> wanted_model AND (vectors > 0 OR items > 0))
+            AND held.missing <= (SELECT count(*) FROM memory_pending WHERE memory_pending.tenant_id = held.tenant_id)
+                + (SELECT count(*) FROM item_pending WHERE item_pending.tenant_id = held.tenant_id);
+        IF listed THEN
+            RETURN QUERY SELECT held.tenant_id, waiting.user_id FROM (
+                SELECT memory_pending.user_id FROM memory_pending
+                WHERE memory_pending.tenant_id = held.tenant_id AND memory_pending.user_id > after
+                UNION
+                SELECT item_pending.user_id FROM item_pending
+                WHERE item_pending.tenant_id = held.tenant_id AND item_pending.user_id > after) AS waiting
+            ORDER BY waiting.user_id LIMIT remaining;
+        ELSE
+            RETURN QUERY SELECT held.tenant_id, users.user_id FROM users
+            WHERE users.tenant_id = held.tenant_id AND users.user_id > after
+              AND (EXISTS (SELECT FROM memories
+                           WHERE memories.tenant_id = held.tenant_id AND memories.user_id = users.user_id
+                             AND memories.deleted_at IS NULL
+                             AND NOT EXISTS (SELECT FROM memory_vectors
+                                             WHERE memory_vectors.tenant_id = held.tenant_id
+                                               AND memory_vectors.memory_id = memories.memory_id
+                                               AND memory_vectors.model = wanted_model))
+                   OR EXISTS (SELECT FROM items
+                              WHERE items.tenant_id = held.tenant_id AND items.user_id = users.user_id
+                                AND items.texts IS NOT NULL
+                                AND NOT EXISTS (SELECT FROM item_vectors
+                                                WHERE item_vectors.tenant_id = held.tenant_id
+                                                  AND item_vectors.row_id = items.row_id
+                                                  AND item_vectors.model = wanted_model)))
+            ORDER BY users.user_id LIMIT remaining;
+        END IF;
+        GET DIAGNOSTICS found = ROW_COUNT;
+        remaining := remaining - found;
+        EXIT WHEN remaining <= 0;
+    END LOOP;
+END
+$$;
+
+-- The users of memories and items that wait for their first vector.
+CREATE OR REPLACE FUNCTION keeps.users_waiting(at_most integer) RETURNS TABLE (tenant_id text, user_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT waiting.tenant_id, waiting.user_id FROM (
+        (SELECT tenant_id, user_id, noticed_at FROM memory_pending ORDER BY noticed_at LIMIT 10 * at_most)
+        UNION ALL
+        (SELECT tenant_id, user_id, noticed_at FROM item_pending ORDER BY noticed_at LIMIT 10 * at_most)) AS waiting
+    GROUP BY waiting.tenant_id, waiting.user_id ORDER BY min(waiting.noticed_at) LIMIT at_most;
+END
+$$;
+
+-- The users with vectors of other models than one, for the clean-up after a change of model. Counters say which tenants
+-- have any.
 CREATE OR REPLACE FUNCTION keeps.users_with_other_models(kept_model text) RETURNS TABLE (tenant_id text, user_id text)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY WITH RECURSIVE places AS (
-        (SELECT memory_vectors.tenant_id, audience, life, model FROM memory_vectors
-         ORDER BY memory_vectors.tenant_id, audience, life, model LIMIT 1)
+    RETURN QUERY WITH RECURSIVE others AS MATERIALIZED (
+        SELECT tenant_id FROM vector_counts WHERE model <> kept_model AND (vectors > 0 OR items > 0)
+        UNION
+        SELECT tenant_id FROM tenants WHERE counted_at IS NULL
+    ), places AS (
+        SELECT following.* FROM others CROSS JOIN LATERAL (
+            SELECT vectors.tenant_id, vectors.audience, vectors.life, vectors.model FROM memory_vectors AS vectors
+            WHERE vectors.tenant_id = others.tenant_id
+            ORDER BY vectors.tenant_id, vectors.audience, vectors.life, vectors.model LIMIT 1) AS following
         UNION ALL
         SELECT following.* FROM places CROSS JOIN LATERAL (
             SELECT vectors.tenant_id, vectors.audience, vectors.life, vectors.model FROM memory_vectors AS vectors
-            WHERE (vectors.tenant_id, vectors.audience, vectors.life, vectors.model)
-                > (places.tenant_id, places.audience, places.life, places.model)
+            WHERE vectors.tenant_id = places.tenant_id
+              AND (vectors.audience, vectors.life, vectors.model) > (places.audience, places.life, places.model)
             ORDER BY vectors.tenant_id, vectors.audience, vectors.life, vectors.model LIMIT 1) AS following
     ), items_places AS (
-        (SELECT item_vectors.tenant_id, item_vectors.user_id, model FROM item_vectors
-         ORDER BY item_vectors.tenant_id, item_vectors.user_id, model LIMIT 1)
+        SELECT following.* FROM others CROSS JOIN LATERAL (
+            SELECT vectors.tenant_id, vectors.user_id, vectors.model FROM item_vectors AS vectors
+            WHERE vectors.tenant_id = others.tenant_id
+            ORDER BY vectors.tenant_id, vectors.user_id, vectors.model LIMIT 1) AS following
         UNION ALL
         SELECT following.* FROM items_places CROSS JOIN LATERAL (
             SELECT vectors.tenant_id, vectors.user_id, vectors.model FROM item_vectors AS vectors
-            WHERE (vectors.tenant_id, vectors.user_id, vectors.model)
-                > (items_places.tenant_id, items_places.user_id, items_places.model)
+            WHERE vectors.tenant_id = items_places.tenant_id
+              AND (vectors.user_id, vectors.model) > (items_places.user_id, items_places.model)
             ORDER BY vectors.tenant_id, vectors.user_id, vectors.model LIMIT 1) AS following
     )
-    SELECT others.tenant_id, others.user_id FROM places CROSS JOIN LATERAL (
+    SELECT owners.tenant_id, owners.user_id FROM places CROSS JOIN LATERAL (
         SELECT DISTINCT vectors.tenant_id, vectors.user_id FROM memory_vectors AS vectors
         WHERE vectors.tenant_id = places.tenant_id AND vectors.audience = places.audience
-          AND vectors.life = places.life AND vectors.model = places.model) AS others
+          AND vectors.life = places.life AND vectors.model = places.model) AS owners
     WHERE places.model <> kept_model
     UNION
     SELECT items_places.tenant_id, items_places.user_id FROM items_places WHERE model <> kept_model;
 END
 $$;
 
--- How many memories and items wait for a vector, and since when: for metrics.
+-- How many memories and items wait for a vector, and since when: for metrics of servers of the release before.
 CREATE OR REPLACE FUNCTION keeps.index_waiting() RETURNS TABLE (waiting bigint, since timestamptz)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 BEGIN
@@ -2279,6 +2566,73 @@ CREATE OR REPLACE TRIGGER memory_vectors_arrived AFTER INSERT ON keeps.memory_ve
 CREATE OR REPLACE TRIGGER memory_vectors_gone AFTER DELETE ON keeps.memory_vectors
     FOR EACH ROW EXECUTE FUNCTION keeps.follow_vectors();
 
+-- Count the vectors of memories and items by model. Those of a removed user are counted by discount_vectors.
+CREATE OR REPLACE FUNCTION keeps.count_vectors() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' AND TG_TABLE_NAME = 'memory_vectors' THEN
+        INSERT INTO vector_counts AS held (tenant_id, model, vectors, deleted)
+        SELECT tenant_id, model, count(*), count(*) FILTER (WHERE life = 'deleted') FROM arrived
+        GROUP BY tenant_id, model
+        ON CONFLICT (tenant_id, model) DO UPDATE
+            SET vectors = held.vectors + EXCLUDED.vectors, deleted = held.deleted + EXCLUDED.deleted;
+    ELSIF TG_OP = 'INSERT' THEN
+        -- All vectors of an item come and go in one statement.
+        INSERT INTO vector_counts AS held (tenant_id, model, items)
+        SELECT tenant_id, model, count(DISTINCT row_id) FROM arrived GROUP BY tenant_id, model
+        ON CONFLICT (tenant_id, model) DO UPDATE SET items = held.items + EXCLUDED.items;
+    ELSIF TG_TABLE_NAME = 'memory_vectors' THEN
+        UPDATE vector_counts SET vectors = vectors - gone.count, deleted = vector_counts.deleted - gone.deleted
+        FROM (SELECT tenant_id, model, count(*) AS count, count(*) FILTER (WHERE life = 'deleted') AS deleted
+              FROM departed
+              WHERE EXISTS (SELECT FROM users WHERE users.tenant_id = departed.tenant_id
+                              AND users.user_id = departed.user_id)
+              GROUP BY tenant_id, model) AS gone
+        WHERE vector_counts.tenant_id = gone.tenant_id AND vector_counts.model = gone.model;
+    ELSE
+        UPDATE vector_counts SET items = items - gone.count
+        FROM (SELECT tenant_id, model, count(DISTINCT row_id) AS count FROM departed
+              WHERE EXISTS (SELECT FROM users WHERE users.tenant_id = departed.tenant_id
+                              AND users.user_id = departed.user_id)
+              GROUP BY tenant_id, model) AS gone
+        WHERE vector_counts.tenant_id = gone.tenant_id AND vector_counts.model = gone.model;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER memory_vectors_count_insert AFTER INSERT ON keeps.memory_vectors
+    REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_vectors();
+CREATE OR REPLACE TRIGGER memory_vectors_count_delete AFTER DELETE ON keeps.memory_vectors
+    REFERENCING OLD TABLE AS departed FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_vectors();
+CREATE OR REPLACE TRIGGER item_vectors_count_insert AFTER INSERT ON keeps.item_vectors
+    REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_vectors();
+CREATE OR REPLACE TRIGGER item_vectors_count_delete AFTER DELETE ON keeps.item_vectors
+    REFERENCING OLD TABLE AS departed FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_vectors();
+
+-- Take the vectors of a user who is being removed out of the counts, all at once: the foreign keys remove the vectors
+-- of one memory at a time, and a row that one transaction updates thousands of times is slow to find.
+CREATE OR REPLACE FUNCTION keeps.discount_vectors(wanted_tenant text, wanted_user text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM vector_counts WHERE tenant_id = wanted_tenant) THEN
+        RETURN;  -- The tenant is removed, too.
+    END IF;
+    UPDATE vector_counts SET vectors = vector_counts.vectors - gone.vectors,
+        deleted = vector_counts.deleted - gone.deleted, items = vector_counts.items - gone.items
+    FROM (SELECT model, sum(own.vectors) AS vectors, sum(own.deleted) AS deleted, sum(own.items) AS items FROM (
+              SELECT vectors.model, count(*) AS vectors, count(*) FILTER (WHERE vectors.life = 'deleted') AS deleted,
+                  0 AS items
+              FROM memories JOIN memory_vectors AS vectors USING (tenant_id, memory_id)
+              WHERE memories.tenant_id = wanted_tenant AND memories.user_id = wanted_user
+              GROUP BY vectors.model
+              UNION ALL
+              SELECT model, 0, 0, count(DISTINCT row_id) FROM item_vectors
+              WHERE tenant_id = wanted_tenant AND user_id = wanted_user GROUP BY model) AS own
+          GROUP BY model) AS gone
+    WHERE vector_counts.tenant_id = wanted_tenant AND vector_counts.model = gone.model;
+END
+$$;
+
 -- Fold the words of the newest memories of an audience into its lists, 512 memories at a time (8,192 where so many
 -- wait); until then they are few enough to be scanned.
 CREATE OR REPLACE FUNCTION keeps.fold_words(wanted_tenant text, wanted_audience text, wanted_life text) RETURNS void
@@ -2386,14 +2740,17 @@ $$;
 CREATE OR REPLACE TRIGGER audience_words_gone AFTER DELETE ON keeps.audience_words FOR EACH ROW
     EXECUTE FUNCTION keeps.drop_postings();
 
--- Remove the audience of a removed user or tenant before the words of each memory would be removed one by one.
+-- Remove the audience and the counts of a removed user or tenant before the words and vectors of each memory would be
+-- removed one by one.
 CREATE OR REPLACE FUNCTION keeps.drop_audience() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 BEGIN
     IF TG_TABLE_NAME = 'tenants' THEN
         DELETE FROM audience_words WHERE tenant_id = OLD.tenant_id;
+        DELETE FROM vector_counts WHERE tenant_id = OLD.tenant_id;
     ELSE
         DELETE FROM audience_words WHERE tenant_id = OLD.tenant_id AND audience = OLD.user_id;
+        PERFORM discount_vectors(OLD.tenant_id, OLD.user_id);
     END IF;
     RETURN OLD;
 END

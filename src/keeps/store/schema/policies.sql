@@ -43,10 +43,14 @@ BEGIN
     END LOOP;
 
     FOR each IN SELECT * FROM (VALUES
-        ('SELECT, INSERT, UPDATE (last_sequence, chain_hash, max_memories, max_bytes)', 'tenants'),
+        -- Not the counters: they count rows that the acting user may not see.
+        ('SELECT (tenant_id, name, last_sequence, created_at, memory_count, memory_bytes, max_memories, max_bytes,'
+         ' retired_sequence, retired_until, state_bytes, chain_hash), INSERT,'
+         ' UPDATE (last_sequence, chain_hash, max_memories, max_bytes)', 'tenants'),
         ('SELECT, INSERT', 'users events'),
         ('SELECT, INSERT, UPDATE', 'memory_access providers tenant_jobs'),
-        ('SELECT', 'audience_words postings vector_bits'),
+        -- No policy shows keeps_app a row of vector_counts: what is counted may be hidden from the acting user.
+        ('SELECT', 'audience_words postings vector_bits vector_counts'),
         ('SELECT, INSERT, UPDATE (word_count, words, counts)', 'memory_words'),
         ('SELECT, INSERT, DELETE', 'memory_pending item_pending'),
         ('SELECT, INSERT, UPDATE (revoked_at), DELETE', 'api_keys'),
@@ -146,7 +150,7 @@ BEGIN
         -- The owner, inside functions and triggers only, which keeps_app cannot become: what follows a row of the
         -- tenant,
         ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_words'
-         ' postings audience_words vector_bits memory_vectors memory_readings memory_pending entities entity_names'
+         ' postings audience_words vector_bits vector_counts memory_vectors memory_readings memory_pending entities entity_names'
          ' relations mentions session_notes operation_changes operations storage_samples llm_usage model_usage'
          ' budget_alerts tenant_jobs documents document_passages databases query_audit transcripts transcript_entries transcript_values items'
          ' item_refreshes item_vectors item_pending requests', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
@@ -159,7 +163,8 @@ BEGIN
         ('events', 'erase', 'DELETE', 'keeps_owner', $${tenant} AND current_setting('app.log_change', true) = 'erase'$$,
          NULL),
         -- what is counted over all tenants (ids and counts alone leave the function),
-        ('tenants users memories memory_vectors items item_vectors events audience_words llm_usage model_usage', 'count',
+        ('tenants users memories memory_vectors items item_vectors events audience_words vector_counts llm_usage'
+         ' model_usage', 'count',
          'SELECT', 'keeps_owner', 'true', NULL),
         ('memory_access', 'count', 'SELECT', 'keeps_owner', '{tenant}', NULL),
         -- what is due, or found before a tenant is known,
@@ -269,7 +274,10 @@ BEGIN
 END $wall$;
 
 -- functions
-GRANT EXECUTE ON FUNCTION keeps.users_to_index(text, integer) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.users_to_index(text, integer), keeps.users_to_index(text, text, text, integer),
+    keeps.users_waiting(integer), keeps.index_missing(text) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.compare_counts(boolean), keeps.correct_counts(timestamptz, timestamptz, text[], text[],
+    bigint[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.users_with_other_models(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.installation_counts() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.usage_rows(date, date), keeps.usage_of_all(date, date, text) TO keeps_app;

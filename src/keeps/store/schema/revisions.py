@@ -30,6 +30,7 @@ REVISIONS = {
     "0025": "A chain of hashes over the log of each tenant.",
     "0026": "Memories that wait in the inbox, and how far a memory is trusted.",
     "0027": "What models cost, by day, job and model, and budgets of which tenants were told.",
+    "0028": "Counters of each tenant, so that nothing counts all rows.",
     "0029": "Frozen tenants: a directory of bundles, and the day of a tenant's last call.",
     "0030": "Jobs that rest while their tenant has no work for them.",
     "0031": "Working memory of a space apart from that of the tenant and of other spaces.",
