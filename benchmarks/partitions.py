@@ -1,4 +1,4 @@
-"""Whether partitions would help one large tenant: the three largest tables in several layouts, with the same rows.
+"""Measure whether partitions would help one large tenant: the three largest tables in several layouts, with the same rows.
 
     keeps bench partitions --memories 3000000
 
@@ -106,13 +106,13 @@ READS: dict[str, tuple[str, Callable[[random.Random, Seen], object]]] = {
 
 def run(*, memories: int, as_json: bool, home: Path | None) -> int:
     with temporary_folder("partitions") as folder:
-        told = asyncio.run(_measure(home or folder / "home", memories))
+        figures = asyncio.run(_measure(home or folder / "home", memories))
     if as_json:
-        print(json.dumps(told))
+        print(json.dumps(figures))
         return 0
-    table = Table("", *told, title=f"{memories:,} memories, vectors and events")
-    for name in next(iter(told.values())):
-        table.add_row(name, *(f"{layout[name]:,.2f}" for layout in told.values()))
+    table = Table("", *figures, title=f"{memories:,} memories, vectors and events")
+    for name in next(iter(figures.values())):
+        table.add_row(name, *(f"{layout[name]:,.2f}" for layout in figures.values()))
     Console().print(table)
     return 0
 
@@ -120,13 +120,13 @@ def run(*, memories: int, as_json: bool, home: Path | None) -> int:
 async def _measure(home: Path, memories: int) -> dict[str, dict[str, float]]:
     async with await EmbeddedPostgres.open(home) as server:
         owner = await asyncpg.connect(server.url("postgres"))
-        told: dict[str, dict[str, float]] = {}
+        figures: dict[str, dict[str, float]] = {}
         for name, layout in LAYOUTS.items():
-            told[name] = await _layout(server, owner, layout, memories)
+            figures[name] = await _layout(server, owner, layout, memories)
             await owner.execute("DROP SCHEMA tried CASCADE")
             await owner.execute("CHECKPOINT")
         await owner.close()
-        return told
+        return figures
 
 
 async def _layout(
@@ -135,15 +135,15 @@ async def _layout(
     await owner.execute("CREATE SCHEMA tried; GRANT USAGE ON SCHEMA tried TO keeps_app")
     for table in TABLES:
         await _create(owner, table, layout.get(table))
-    told: dict[str, float] = {}
+    figures: dict[str, float] = {}
     step = memories // MONTHS
     for table in TABLES:
         spent = 0.0
         for first in range(0, memories, step):
             spent += await _seconds(lambda: owner.execute(FILL[table], memories, first, first + step - 1))  # noqa: B023
-        told[f"fill {table}, s"] = spent
-    told["vacuum and analyze, s"] = await _seconds(lambda: owner.execute("VACUUM (ANALYZE)"))
-    told["size, GB"] = float(await owner.fetchval(SIZE) or 0)
+        figures[f"fill {table}, s"] = spent
+    figures["vacuum and analyze, s"] = await _seconds(lambda: owner.execute("VACUUM (ANALYZE)"))
+    figures["size, GB"] = float(await owner.fetchval(SIZE) or 0)
     seen = await owner.fetch(
         "SELECT memory_id, user_id FROM tried.memories TABLESAMPLE SYSTEM (5) WHERE tenant_id = 'large' LIMIT 20000"
     )
@@ -152,26 +152,26 @@ async def _layout(
     chance = random.Random(1)
     for name, (sql, parameter) in READS.items():
         times = [await _seconds(lambda: app.fetch(sql, parameter(chance, seen))) for _ in range(CALLS)]  # noqa: B023
-        told[f"{name}, ms"] = statistics.median(times) * 1e3
-        told[f"{name}, p95 ms"] = statistics.quantiles(times, n=20)[-1] * 1e3
+        figures[f"{name}, ms"] = statistics.median(times) * 1e3
+        figures[f"{name}, p95 ms"] = statistics.quantiles(times, n=20)[-1] * 1e3
     await app.close()
     firsts = range(memories, memories + 20 * BATCH, BATCH)
     writes = [await _seconds(lambda: _write(owner, memories, first)) for first in firsts]  # noqa: B023
-    told["write 500, ms"] = statistics.median(writes) * 1e3
-    told["erase a tenant, s"] = await _seconds(lambda: _delete(owner, "tenant_id = 'small 1'"))
+    figures["write 500, ms"] = statistics.median(writes) * 1e3
+    figures["erase a tenant, s"] = await _seconds(lambda: _delete(owner, "tenant_id = 'small 1'"))
     month = f"recorded_at < timestamptz '2026-01-01' + interval '{MONTHS} months' / {MONTHS}"
-    told["retire the events of a month, s"] = await _seconds(
+    figures["retire the events of a month, s"] = await _seconds(
         lambda: (
             owner.execute("DROP TABLE tried.events_0")
             if layout.get("events", "").startswith("RANGE")
             else owner.execute(f"DELETE FROM tried.events WHERE {month}")
         )
     )
-    told["vacuum after both, s"] = await _seconds(lambda: owner.execute("VACUUM (ANALYZE)"))
-    told["rebuild an index of memories, s"] = await _seconds(
+    figures["vacuum after both, s"] = await _seconds(lambda: owner.execute("VACUUM (ANALYZE)"))
+    figures["rebuild an index of memories, s"] = await _seconds(
         lambda: owner.execute("REINDEX INDEX tried.tried_memories_by_owner")
     )
-    return told
+    return figures
 
 
 async def _create(owner: asyncpg.Connection, table: str, by: str | None) -> None:

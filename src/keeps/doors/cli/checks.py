@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import psutil
 
 from keeps.base.clock import utc_now
-from keeps.base.scope import Scope
+from keeps.base.scope import JOB_USER_ID, Scope
 from keeps.base.settings import Settings
 from keeps.doors.cli.counts import counted
-from keeps.memory.operations.service import JOB_USER
 from keeps.memory.providers.service import ProviderService
 from keeps.memory.transfer.erasure import TenantService
 from keeps.sources.databases.service import DatabaseService
@@ -319,7 +318,7 @@ async def _counts(keeps: Keeps) -> list[Check]:
     tenants, after = 0, ""
     while page := await keeps.service(TenantService).page(after, TENANTS_AT_ONCE):
         for info in page:
-            check = await counts.check(Scope(info.tenant_id, JOB_USER), weigh=True)
+            check = await counts.check(Scope(info.tenant_id, JOB_USER_ID), weigh=True)
             tenants += 1
             checks += [
                 Check("counts", "note", f"tenant {info.tenant_id}: {wrong}; it is corrected") for wrong in check.wrong
