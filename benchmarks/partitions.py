@@ -1,4 +1,4 @@
-"""Measure whether partitions would help one large tenant: the three largest tables in several layouts, with the same rows.
+"""Measure whether partitions would help one large tenant: the largest tables in several layouts, with the same rows.
 
     keeps bench partitions --memories 3000000
 

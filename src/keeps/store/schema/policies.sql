@@ -45,7 +45,7 @@ BEGIN
     FOR each IN SELECT * FROM (VALUES
         -- Not the counters: they count rows that the acting user may not see.
         ('SELECT (tenant_id, name, last_sequence, created_at, memory_count, memory_bytes, max_memories, max_bytes,'
-         ' retired_sequence, retired_until, state_bytes, chain_hash), INSERT,'
+         ' retired_sequence, retired_until, state_bytes, chain_hash, jobs_rest), INSERT,'
          ' UPDATE (last_sequence, chain_hash, max_memories, max_bytes)', 'tenants'),
         ('SELECT, INSERT', 'users events'),
         ('SELECT, INSERT, UPDATE', 'memory_access providers tenant_jobs'),
