@@ -68,7 +68,7 @@ async def due(raw: asyncpg.Connection, tenant_id: str = "acme") -> dict[str, dat
     return dict(await raw.fetch("SELECT job, due_at FROM keeps.tenant_jobs WHERE tenant_id = $1", tenant_id))
 
 
-async def run_all(keeps: Keeps, jobs: tuple[str, ...] = (*HOURLY, "expiry")) -> None:
+async def run_all(keeps: Keeps, jobs: tuple[str, ...] = (*HOURLY, "expiry", "counts")) -> None:
     for job in jobs:
         await keeps.service(Lifecycle).run("acme", job)
 
@@ -81,7 +81,7 @@ async def test_jobs_without_work_rest_and_the_next_write_wakes_them(
     clock.forward(hours=2)
     await run_all(working)
     assert {job: at for job, at in (await due(raw)).items() if job != "consolidation"} == dict.fromkeys(
-        (*HOURLY, "expiry"), clock.now + LONGEST_REST
+        (*HOURLY, "expiry", "counts"), clock.now + LONGEST_REST
     )
     before: datetime = (await raw.fetch("SELECT now()"))[0][0]
     await raw.execute("UPDATE keeps.tenant_jobs SET due_at = now() + interval '7 days'")

@@ -20,8 +20,8 @@ PAGE = Path(__file__).parents[2] / "docs/proof.md"
 EXTERNAL_SERVED = {
     "memory_injection": 5,
     "retrieval_hijack": 5,
-    "indirect_prompt_injection": 1,
-    "update_poisoning": 4,
+    "indirect_prompt_injection": 0,
+    "update_poisoning": 3,
     "metadata_poisoning": 5,
 }
 """Attacks that recall without a filter serves, of five that are labelled as text from outside."""

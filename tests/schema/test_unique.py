@@ -41,6 +41,7 @@ BY_NAME = {
     "storage_samples_pkey": "written by the server, read by all users of the tenant",
     "tenant_jobs_pkey": "written by the server, read by all users of the tenant",
     "tenants_pkey": "only operators create tenants by name",
+    "vector_counts_pkey": "written by triggers; keeps_app sees no row",
     "working_memory_pkey": "the tenant shares it; in a space plan_id begins with the owner, by a constraint",
 }
 

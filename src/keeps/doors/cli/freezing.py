@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from keeps.doors.cli.cells import app, tenants
+from keeps.doors.cli.cells import tenants
 from keeps.doors.cli.command import Answer, command, print_table
 from keeps.doors.cli.context import Target, err, out
 from keeps.doors.cli.counts import counted
@@ -16,8 +16,8 @@ from keeps_client.errors import KeepsError, ValidationFailedError
 if TYPE_CHECKING:
     from keeps.operate.freezing.freezing import Freeze
 
-__all__ = ["app"]
-
+app = typer.Typer()
+app.add_typer(tenants, name="tenants")
 MOST_DAYS = 36_500
 PERIODS = {"d": 1.0, "w": 7.0, "y": 365.0}
 

@@ -202,7 +202,9 @@ async def add(tx: Tx, new: PutItem, version: int, created_at: datetime, updated_
     """Store an imported item with its event, to be indexed later. Return False if it already exists."""
     if await get(tx, [(stored(new.namespace), new.key)], None):
         return False
-    await _put(tx, [_image(tx, new, encoded_value(new), version, created_at, updated_at)])
+    rows = await _put(tx, [_image(tx, new, encoded_value(new), version, created_at, updated_at)])
+    if _texts(new) is not None:
+        await tx.execute(QUERIES["item_pending_add"], *_who(tx), [row["row_id"] for row in rows])
     return True
 
 

@@ -1217,6 +1217,12 @@ BEGIN
     END IF;
     UPDATE memory_vectors SET life = new_life, audience = new_audience
     WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id AND (life, audience) <> (new_life, new_audience);
+    IF OLD.deleted_at IS NOT NULL AND NEW.deleted_at IS NULL
+        AND NOT EXISTS (SELECT FROM memory_vectors WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id) THEN
+        -- It was forgotten, or held back, before it had a vector.
+        INSERT INTO memory_pending (tenant_id, memory_id, user_id) VALUES (NEW.tenant_id, NEW.memory_id, NEW.user_id)
+            ON CONFLICT DO NOTHING;
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -1983,6 +1989,9 @@ BEGIN
                          = (SELECT last_sequence FROM tenants WHERE tenants.tenant_id = tenant)
                     THEN 'infinity' ELSE moment END;
     END IF;
+    IF wanted_job = 'counts' THEN
+        RETURN 'infinity';  -- Without a write no counter becomes wrong.
+    END IF;
     IF wanted_job NOT IN ('decay', 'promotion', 'expiry', 'sessions')
         OR (SELECT count(*) FROM (SELECT FROM users WHERE users.tenant_id = tenant LIMIT 1001) AS first) > 1000 THEN
         RETURN moment;
@@ -2569,17 +2578,21 @@ CREATE OR REPLACE TRIGGER memory_vectors_gone AFTER DELETE ON keeps.memory_vecto
 -- Count the vectors of memories and items by model. Those of a removed user are counted by discount_vectors.
 CREATE OR REPLACE FUNCTION keeps.count_vectors() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
 BEGIN
-    IF TG_OP = 'INSERT' AND TG_TABLE_NAME = 'memory_vectors' THEN
+    IF tenant IS NULL THEN
+        RETURN NULL;  -- An administrator changes rows by hand, or removes a tenant. The next check counts them.
+    ELSIF TG_OP = 'INSERT' AND TG_TABLE_NAME = 'memory_vectors' THEN
         INSERT INTO vector_counts AS held (tenant_id, model, vectors, deleted)
         SELECT tenant_id, model, count(*), count(*) FILTER (WHERE life = 'deleted') FROM arrived
-        GROUP BY tenant_id, model
+        WHERE tenant_id = tenant GROUP BY tenant_id, model
         ON CONFLICT (tenant_id, model) DO UPDATE
             SET vectors = held.vectors + EXCLUDED.vectors, deleted = held.deleted + EXCLUDED.deleted;
     ELSIF TG_OP = 'INSERT' THEN
         -- All vectors of an item come and go in one statement.
         INSERT INTO vector_counts AS held (tenant_id, model, items)
-        SELECT tenant_id, model, count(DISTINCT row_id) FROM arrived GROUP BY tenant_id, model
+        SELECT tenant_id, model, count(DISTINCT row_id) FROM arrived WHERE tenant_id = tenant GROUP BY tenant_id, model
         ON CONFLICT (tenant_id, model) DO UPDATE SET items = held.items + EXCLUDED.items;
     ELSIF TG_TABLE_NAME = 'memory_vectors' THEN
         UPDATE vector_counts SET vectors = vectors - gone.count, deleted = vector_counts.deleted - gone.deleted
@@ -2614,8 +2627,9 @@ CREATE OR REPLACE TRIGGER item_vectors_count_delete AFTER DELETE ON keeps.item_v
 CREATE OR REPLACE FUNCTION keeps.discount_vectors(wanted_tenant text, wanted_user text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM vector_counts WHERE tenant_id = wanted_tenant) THEN
-        RETURN;  -- The tenant is removed, too.
+    IF NOT EXISTS (SELECT FROM tenants WHERE tenant_id = wanted_tenant)
+        OR NULLIF(current_setting('app.current_tenant', true), '') IS NULL THEN
+        RETURN;  -- The tenant is removed, too, or the next check counts.
     END IF;
     UPDATE vector_counts SET vectors = vector_counts.vectors - gone.vectors,
         deleted = vector_counts.deleted - gone.deleted, items = vector_counts.items - gone.items
