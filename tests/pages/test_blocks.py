@@ -99,4 +99,4 @@ def test_every_block_is_run_or_says_why_not() -> None:
     )
     print(dict(counted))
     assert counted["python", "not run"] <= 3, "make it run"  # One of them runs in tests/strands.
-    assert counted["sh", "not run"] <= 12, "make it run"
+    assert counted["sh", "not run"] <= 15, "make it run"  # tests/routers and tests/cells run three of them.
