@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -21,7 +21,6 @@ from keeps.base.settings import load_settings
 from keeps.bootstrap import open_keeps
 from keeps.memory.transfer.erasure import TenantService
 from keeps.operate.cells import rebalancing
-from keeps.operate.cells.moving import Step
 from keeps.operate.cells.rebalancing import RebalanceProgress, Rebalancer, Unfinished
 from keeps.operate.cells.service import CellService
 from keeps.store.db.embedded import EmbeddedPostgres
@@ -130,7 +129,7 @@ async def test_a_dry_run_shows_the_plan_and_changes_nothing(three: Two, names: l
 
 @pytest.mark.parametrize(
     ("sizes", "writers"),
-    [([5, 5, 4], 2), pytest.param([60, 40, 40, 30, 20, 10, 5] * 4, 6, marks=pytest.mark.load)],
+    [([5, 5, 4], 2), pytest.param([60, 40, 40, 30, 20, 10, 5], 6, marks=pytest.mark.load)],
 )
 async def test_a_rebalance_under_load_loses_and_doubles_nothing(
     three: Two, names: list[str], server: EmbeddedPostgres, shared: Any, sizes: list[int], writers: int
@@ -181,8 +180,12 @@ async def _killed(three: Two, step: str, number: int) -> None:
     assert await process.wait() == -signal.SIGKILL
 
 
+KILLED_AT = ("checked", "copying", "held", "decided", "erased")
+"""Steps of a move at which a rebalance is killed. The tests of a move go through all of them."""
+
+
 @pytest.mark.load
-@pytest.mark.parametrize(("step", "number"), [*((step, 1) for step in get_args(Step)), ("copying", 2), ("decided", 2)])
+@pytest.mark.parametrize(("step", "number"), [*((step, 1) for step in KILLED_AT), ("copying", 2), ("decided", 2)])
 async def test_a_killed_rebalance_is_resumed(three: Two, names: list[str], step: str, number: int) -> None:
     made = await populate(three, names, [4, 4, 2, 2])
     await _killed(three, step, number)
