@@ -203,6 +203,7 @@ def test_a_killed_server_is_seen_and_comes_back(alone: Cli) -> None:
     assert opener.stdout is not None
     assert opener.stdout.readline() == "open\n"
     status = cli.json("status")
+    assert "{" not in cli("status").stdout, "it is written for people"
     assert "running" in status["server"]
     assert opener.pid in status["used_by_processes"]
     pid = inspect_home(cli.home).running_pid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.markup import escape
@@ -261,7 +261,18 @@ async def reindex(
 
 def _report(report: dict[str, Any]) -> Answer:
     def line(name: str) -> str:
-        value = report[name]
-        return f"[dim]{name.replace('_', ' '):>18}[/]  {f'{value:,}' if isinstance(value, int) else escape(str(value))}"
+        return f"[dim]{name.replace('_', ' '):>18}[/]  {escape(_shown(report[name]))}"
 
     return lines(report, line, value=report)
+
+
+def _shown(value: object) -> str:
+    match value:
+        case int():
+            return f"{value:,}"
+        case dict() | list():
+            counts = cast("dict[str, int] | list[object]", value)
+            shown = [f"{n:,} of {name}" for name, n in counts.items()] if isinstance(counts, dict) else map(str, counts)
+            return ", ".join(shown) or "none"
+        case _:
+            return str(value)
