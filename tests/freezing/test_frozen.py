@@ -302,7 +302,7 @@ async def test_batch_of_another_tenant_is_refused(cold: Cold, tenant: str) -> No
         await connection.close()
 
 
-async def test_without_a_freeze_in_progress_rows_cannot_be_loaded_or_triggers_skipped(cold: Cold, tenant: str) -> None:
+async def test_without_a_freeze_in_progress_rows_are_neither_read_nor_loaded(cold: Cold, tenant: str) -> None:
     await planted(cold, tenant)
     connection = await asyncpg.connect(cold.settings.database_url)
     try:
@@ -315,6 +315,9 @@ async def test_without_a_freeze_in_progress_rows_cannot_be_loaded_or_triggers_sk
             with pytest.raises(asyncpg.PostgresError, match="not frozen"):
                 async with connection.transaction():
                     await connection.execute("SELECT keeps.carry_load('tenants', '{tenant_id}', '[]')")
+            with pytest.raises(asyncpg.PostgresError, match="no freeze of the tenant has begun"):
+                async with connection.transaction():
+                    await connection.execute("SELECT keeps.carry_open('memories', '{content}', 1000)")
             with pytest.raises(asyncpg.PostgresError):
                 async with connection.transaction():
                     await connection.execute("DELETE FROM keeps.events")

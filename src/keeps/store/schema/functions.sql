@@ -3169,6 +3169,10 @@ BEGIN
     IF wanted NOT IN (SELECT tenant_tables()) THEN
         RAISE EXCEPTION USING ERRCODE = 'KF001', MESSAGE = format('%s is not a table of tenants', wanted);
     END IF;
+    IF NOT EXISTS (SELECT FROM frozen WHERE frozen.tenant_hash = keeps.tenant_hash(
+            NULLIF(current_setting('app.current_tenant', true), '')) AND state = 'freezing') THEN
+        RAISE EXCEPTION USING ERRCODE = 'KF001', MESSAGE = 'no freeze of the tenant has begun';
+    END IF;
     PERFORM set_config('app.carrying', 'yes', true);
     IF EXISTS (SELECT FROM pg_cursors WHERE name = 'keeps_carried') THEN
         CLOSE rows_of_table;
