@@ -34,7 +34,7 @@ LAYOUTS: dict[str, dict[str, str]] = {
     "month": {"memories": "RANGE (memory_id)", "memory_vectors": "RANGE (memory_id)", "events": "RANGE (recorded_at)"},
 }
 MOMENT = f"timestamptz '2026-01-01' + n * (interval '{MONTHS} months' / $1)"
-"""When row n was stored. Ids begin with it, as in Keeps."""
+"""The time at which row n was stored. Ids begin with it, as in Keeps."""
 IDENTIFIER = """CAST(lpad(to_hex((extract(epoch FROM moment) * 1000)::bigint), 12, '0') || '7'
     || lpad(to_hex(n), 19, '0') AS uuid)"""
 ROWS = f"""SELECT n, tenant, moment, {IDENTIFIER} AS id,

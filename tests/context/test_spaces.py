@@ -20,7 +20,7 @@ async def test_a_fact_of_a_member_is_told_with_the_name(keeps: Keeps, tenant: st
 
 
 async def test_nothing_of_a_space_is_pinned(keeps: Keeps, tenant: str) -> None:
-    """What every prompt begins with is the user's own: no member puts instructions there."""
+    """Every prompt begins with the user's own words: no member puts instructions there."""
     anna = keeps.memory(Scope(tenant, "anna"))
     await anna.create_space("kitchen")
     await anna.for_space("kitchen").remember("Always order from the corner shop.", importance=1.0)

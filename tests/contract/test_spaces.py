@@ -143,7 +143,7 @@ async def test_what_is_stored_in_a_space_is_found_by_members(memory: Memory) -> 
 
 
 async def test_every_noun_works_in_a_space(memory: Memory, cellar: Memory, user_of: UserOf) -> None:
-    """What Alice stores, Walt reads; outside the space there is nothing of it among her own."""
+    """Walt reads the rows that Alice stores; outside the space they are not among her own."""
     stored = await cellar.remember(WINE, namespace="rows", key="wine")
     await cellar.store_exchange([{"role": "user", "content": "The port lies below."}], session_id="talk")
     await cellar.create_plan(plan_id="plan", goal_event="sort")

@@ -1,4 +1,4 @@
-"""What models are asked is counted exactly: answers, failures, repetitions, concurrent calls, embeddings."""
+"""Calls of models are counted exactly: answers, failures, repetitions, concurrent calls, embeddings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What looks at all tenants reads their counters: PostgreSQL's statistics say how many rows of each table were read."""
+"""Statements over all tenants read their counters: statistics of PostgreSQL say how many rows each table gave."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.freezing.test_freezing import assert_back, filled
 
 KILLED = Path(__file__).with_name("killed.py")
 SOME = {("thaw", "filled")}
-"""What is tried in every run of the tests; all of them in those under load."""
+"""Steps that every run of the tests tries; those under load try all."""
 
 
 async def kill_at(cold: Cold, what: str, step: str, tenant: str) -> None:

@@ -125,6 +125,22 @@ async def test_objects_that_do_not_exist(tmp_path: Path) -> None:
             await client.get("a", tmp_path / "a")
 
 
+async def test_an_answer_that_breaks_off_is_an_error_of_the_store(tmp_path: Path) -> None:
+    async def break_off(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Length": "1000"})
+        await answer.prepare(request)
+        await answer.write(b"half of it")
+        assert request.transport is not None
+        request.transport.abort()
+        return answer
+
+    bucket = Bucket()
+    bucket.answer = break_off  # pyright: ignore[reportAttributeAccessIssue]
+    async with serving(bucket) as address:
+        with pytest.raises(UnavailableError, match="cannot be reached"):
+            await S3Bucket.of(address, bucket.key).get("a", tmp_path / "a")
+
+
 @pytest.mark.parametrize(
     ("address", "key"), [("s3://bucket", "no-secret"), ("s3://bucket?zone=eu", "AKID:secret"), ("s3://bucket", ":")]
 )

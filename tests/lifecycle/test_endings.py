@@ -1,4 +1,4 @@
-"""What is to end ends with all that was made of it; and what an installation says of ends and lengths."""
+"""Expired memories end with all that was derived from them, and an installation reports ends and lengths."""
 
 from __future__ import annotations
 

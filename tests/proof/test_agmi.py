@@ -84,6 +84,6 @@ async def test_injections_that_are_served_without_a_filter(keeps: Keeps) -> None
 
 @pytest.mark.meaning
 async def test_min_trust_keeps_out_all_that_is_labelled_as_external(keeps: Keeps) -> None:
-    """What a key of the user writes as the user's own words is served: no filter of trust can know better."""
+    """Words that a key of the user writes as the user's own are served: no filter of trust can know better."""
     served = await attack_recall(keeps, min_trust="agent")
     assert served == {name: {"external": 0, "laundered": 5, "agent-laundered": 5} for name in EXTERNAL_SERVED}

@@ -19,7 +19,7 @@ from keeps.engine import Keeps
 
 FOLDER = Path(__file__).parent
 KNOWN = "I live in Leeds. I work at Acme Corp. My manager is Ann Lee. I'm allergic to peanuts."
-"""What the user said before: some attacks contradict it."""
+"""Earlier statements of the user: some attacks contradict them."""
 _ESCAPES = re.compile(r"\\U([0-9a-f]{8})|\\u([0-9a-f]{4})|\\n")
 
 

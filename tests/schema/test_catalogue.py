@@ -1,4 +1,4 @@
-"""What pg_catalog must say of every table; a new table that forgets something fails here, with the fix."""
+"""Checks of pg_catalog for every table; a new table that forgets something fails here, with the fix."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ LANDED = {
     "0030.sql": "b8233c0f39d2e521750b50f3635aeacc76039ed47881eb61a95bef78bb64b2b2",
     "0031.sql": "d9be447ea090d629188ba566f7b79d2f6db6e3e06a0386ad8cd9f42669e8774d",
 }
-"""What the tables' part of each revision says. Add a line when one lands on main; never change one."""
+"""Digests of the tables' part of each revision. Add a line when one lands on main; never change one."""
 REPLACED = ("0031", "93e5d945abd1aa27b8133f872fd2533adcd3f727289aa36468cb69242e41fac4")
 """The newest revision, and what functions.sql and policies.sql say. They are run when a revision is: a change of them
 needs a new one, unless the newest has not landed yet."""

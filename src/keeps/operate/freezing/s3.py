@@ -100,6 +100,7 @@ class S3Bucket:
             for attempt in range(1, ATTEMPTS + 1):
                 headers = signed(self, method, url, digest, datetime.now(UTC))
                 file = None if body is None else body.open("rb")
+                answered = False
                 try:
                     async with http.request(method, URL(url, encoded=True), headers=headers, data=file) as answer:
                         if answer.status in _TRIED_AGAIN and attempt < ATTEMPTS:
@@ -112,10 +113,11 @@ class S3Bucket:
                             )
                         if answer.status == 404 and method == "PUT":
                             raise UnavailableError("the bucket of KEEPS_FROZEN_STORE does not exist")
+                        answered = True
                         yield answer
                         return
                 except (aiohttp.ClientError, TimeoutError) as error:
-                    if attempt == ATTEMPTS:
+                    if answered or attempt == ATTEMPTS:  # An answer that breaks off was given already.
                         raise UnavailableError(
                             f"the store of bundles cannot be reached ({type(error).__name__}); check KEEPS_FROZEN_STORE"
                         ) from None
