@@ -21,10 +21,11 @@ from keeps.memory.transfer.certificates import verify
 from keeps.memory.transfer.erasure import TenantService
 from keeps.operate.freezing import bundles, service
 from keeps.operate.freezing.directory import FrozenDirectory
+from keeps.operate.freezing.freezing import Freeze
 from keeps.sources.databases.sealing import KeyRing
 from keeps.store.db.embedded import EmbeddedPostgres
 from keeps.store.schema.revisions import HEAD
-from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
+from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError
 from tests.conftest import SECRET_KEY, admin
 from tests.freezing.conftest import Cold, settings_of
 from tests.serving import serving
@@ -371,3 +372,14 @@ async def test_a_copy_of_the_database_leaves_the_bundle(
             assert (await keeps.memory(Scope(tenant, "alice")).list()).items
             assert await keeps.service(service.FreezeService).all() == []
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == [], "the database that wrote it removed it"
+
+
+async def test_two_freezes_at_once_lose_nothing_and_say_why(cold: Cold, tenant: str) -> None:
+    await planted(cold, tenant)
+    before = await cold.rows(tenant)
+    service = cold.service
+    ended = await asyncio.gather(service.freeze(tenant), service.freeze(tenant), return_exceptions=True)
+    assert all(isinstance(each, Freeze | ConflictError | UnavailableError) for each in ended), ended
+    if any(isinstance(each, Freeze) for each in ended):
+        await service.thaw(tenant)
+    assert (await cold.rows(tenant))["memories"] == before["memories"]

@@ -78,6 +78,8 @@ class Freezer:
         async with self._database.carrying(scope, cell) as tx:
             row = await tx.fetch_row(QUERIES["begin"], bundle, sealed.data, sealed.key_id)
         if row is None or not row["begun"]:
+            if await self._directory.entry(tenant_id, cell) is not None:
+                raise ConflictError(f"another process freezes or thaws tenant {tenant_id}; try again later")
             raise NotFoundError(f"no tenant {tenant_id!r} that can be frozen; see `keeps tenants list`")
         self._told("named")
         try:
